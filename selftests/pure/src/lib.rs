@@ -15,12 +15,16 @@ extern crate alloc;
 extern crate std;
 
 pub mod shim;
+#[cfg(test)]
+mod testing;
 
 /// The driver's files, at the place where they are in the module.
 #[path = "../../.."]
 mod driver {
     pub(crate) mod chunked;
     pub(crate) mod grow;
+    pub(crate) mod range_alloc;
 }
 
-pub(crate) use driver::{chunked, grow};
+#[allow(unused_imports)]
+pub(crate) use driver::{chunked, grow, range_alloc};
