@@ -30,8 +30,9 @@ impl<T, const N: usize> Chunk<T, N> {
     /// # Errors
     ///
     /// [`AllocError`] if there is no memory; what `make` made is dropped.
-    pub(crate) fn new(make: impl FnMut(usize) -> T) -> Result<Self, AllocError> {
-        let array = pin_init::init_array_from_fn::<T, N, T, AllocError>(make);
+    pub(crate) fn new(mut make: impl FnMut(usize) -> T) -> Result<Self, AllocError> {
+        // Built in place: an array of a page does not belong on the stack.
+        let array = pin_init::init_array_from_fn(|i| Ok::<T, AllocError>(make(i)));
         Ok(Self(KBox::try_init(array, GFP_KERNEL)?))
     }
 }
