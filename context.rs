@@ -2,14 +2,9 @@
 
 //! A context: one binder device, the world that its handles live in.
 
-use kernel::{
-    new_mutex,
-    prelude::*,
-    security,
-    str::{CStr, CString},
-    sync::{Arc, Mutex},
-    task::Kuid,
-};
+use kernel::str::{CStr, CString};
+use kernel::sync::{Arc, Mutex};
+use kernel::{new_mutex, prelude::*, security, task::Kuid};
 
 use crate::{
     defs::{NodeFlags, Strength},
