@@ -72,3 +72,19 @@ pub(crate) fn retry<R, Q: Request>(
         }
     }
 }
+
+/// Calls `step` until it returns nothing, and frees what it returns.
+///
+/// Each call of `step` takes the lock, takes one piece of memory out of use, and drops the
+/// lock, so that nobody waits for long however much there is to give back.
+///
+/// # Examples
+///
+/// ```ignore
+/// give_back(|| process.pool.lock().shrink(Keep::OneSpare));
+/// ```
+pub(crate) fn give_back<M>(mut step: impl FnMut() -> Option<M>) {
+    while let Some(memory) = step() {
+        drop(memory);
+    }
+}

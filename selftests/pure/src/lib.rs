@@ -23,8 +23,10 @@ mod testing;
 mod driver {
     pub(crate) mod chunked;
     pub(crate) mod grow;
+    pub(crate) mod id_pool;
     pub(crate) mod range_alloc;
+    pub(crate) mod slot_table;
 }
 
 #[allow(unused_imports)]
-pub(crate) use driver::{chunked, grow, range_alloc};
+pub(crate) use driver::{chunked, grow, id_pool, range_alloc, slot_table};
