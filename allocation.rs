@@ -8,6 +8,7 @@
 //! until `BC_FREE_BUFFER` or the end of the process.
 
 use kernel::{
+    alloc::kvec::PushError,
     fs::File,
     prelude::*,
     sync::{aref::ARef, Arc},
@@ -31,15 +32,16 @@ use self::{files::SentFile, layout::Layout};
 ///
 /// *Semantics*: its bytes may be written; its pages are resident.
 /// *Lifetime*: dropping it frees the buffer with all that it holds.
+///
+/// It is moved several times on the way of each call, so it is kept small.
 pub(crate) struct Allocation {
     pub(crate) process: Arc<Process>,
+    /// Taken out when the buffer is handed over or freed.
+    contents: Option<Contents>,
     slot: Slot,
     pub(crate) layout: Layout,
     /// Its sender floods the receiver with oneway messages.
     pub(crate) is_spam: bool,
-    /// Taken out when the buffer is handed over or freed.
-    contents: Option<Contents>,
-    files: KVec<SentFile>,
 }
 
 /// What a buffer keeps alive.
@@ -47,12 +49,20 @@ pub(crate) struct Allocation {
 pub(crate) struct Contents {
     /// The node that the transaction was sent to.
     pub(crate) target: Option<NodeClaim>,
+    /// What most buffers have none of.
+    extras: Option<KBox<Extras>>,
     /// The next oneway message of the target waits for the end of this buffer.
     pub(crate) blocks_oneway: bool,
     /// Zero the memory when the buffer is freed (`TF_CLEAR_BUF`).
     pub(crate) clear: bool,
-    /// The objects in it.
-    pub(crate) objects: KVec<HeldObject>,
+}
+
+/// Objects and files in a buffer.
+#[derive(Default)]
+struct Extras {
+    objects: KVec<HeldObject>,
+    /// Only until the files have numbers.
+    files: KVec<SentFile>,
 }
 
 /// An object in a buffer, as the receiver holds it.
@@ -66,16 +76,22 @@ pub(crate) enum HeldObject {
 impl Contents {
     /// Lets go of everything. Not to be called under a spinlock.
     pub(crate) fn release(mut self, receiver: &Process) {
-        while let Some(object) = self.objects.pop() {
-            match object {
-                HeldObject::Handle(handle, strength) => receiver.dec_handle(handle, strength),
-                HeldObject::Node(claim) => drop(claim),
-            }
+        for object in self.extras.take().into_iter().flat_map(|e| KBox::into_inner(e).objects) {
+            object.release(receiver);
         }
         if let Some(target) = self.target.take() {
             if self.blocks_oneway {
                 target.node().advance_oneway();
             }
+        }
+    }
+}
+
+impl HeldObject {
+    fn release(self, receiver: &Process) {
+        match self {
+            HeldObject::Handle(handle, strength) => receiver.dec_handle(handle, strength),
+            HeldObject::Node(claim) => drop(claim),
         }
     }
 }
@@ -88,7 +104,6 @@ impl Allocation {
             layout,
             is_spam: allocated.spam == Spam::Suspect,
             contents: Some(Contents::default()),
-            files: KVec::new(),
         }
     }
 
@@ -97,36 +112,41 @@ impl Allocation {
         self.contents.get_or_insert_with(Contents::default)
     }
 
-    /// Adds an object to what the buffer keeps alive. On failure it is let go.
-    pub(crate) fn hold(&mut self, object: HeldObject) -> Result {
-        let mut failed = None;
+    fn extras(&mut self) -> Result<&mut Extras> {
         let contents = self.contents();
-        match contents.objects.reserve(1, GFP_KERNEL) {
-            Ok(()) => drop(contents.objects.push_within_capacity(object)),
-            Err(_) => failed = Some(object),
+        if contents.extras.is_none() {
+            contents.extras = Some(KBox::new(Extras::default(), GFP_KERNEL)?);
         }
-        let Some(object) = failed else {
-            return Ok(());
+        contents.extras.as_deref_mut().ok_or(ENOMEM)
+    }
+
+    /// Makes room for one more object, so that [`Allocation::hold`] cannot fail.
+    pub(crate) fn reserve_object(&mut self) -> Result {
+        Ok(self.extras()?.objects.reserve(1, GFP_KERNEL)?)
+    }
+
+    /// Adds an object to what the buffer keeps alive. Fails, and lets it go, if there is no
+    /// room for it.
+    pub(crate) fn hold(&mut self, object: HeldObject) -> Result {
+        let unplaced = match self.extras()?.objects.push_within_capacity(object) {
+            Ok(()) => return Ok(()),
+            Err(PushError(object)) => object,
         };
-        if let HeldObject::Handle(handle, strength) = object {
-            self.process.dec_handle(handle, strength);
-        }
+        unplaced.release(&self.process);
         Err(ENOMEM)
     }
 
     /// Adds a file whose number is to be written at `offset` when it is known.
     pub(crate) fn send_file(&mut self, file: ARef<File>, offset: usize) -> Result {
-        Ok(self.files.push(SentFile { file, offset }, GFP_KERNEL)?)
-    }
-
-    /// Whether there are files that need numbers.
-    pub(crate) fn has_files(&self) -> bool {
-        !self.files.is_empty()
+        Ok(self.extras()?.files.push(SentFile { file, offset }, GFP_KERNEL)?)
     }
 
     /// The files, for the delivery.
     pub(crate) fn take_files(&mut self) -> KVec<SentFile> {
-        core::mem::take(&mut self.files)
+        match &mut self.contents().extras {
+            Some(extras) => core::mem::take(&mut extras.files),
+            None => KVec::new(),
+        }
     }
 
     /// The address of the buffer in the receiver.

@@ -37,10 +37,10 @@ impl ArrivedFiles {
     ///
     /// `EMFILE` and what else stands against a descriptor, `ENOMEM`.
     pub(crate) fn number(buffer: &mut Allocation) -> Result<Self> {
-        if !buffer.has_files() {
+        let files = buffer.take_files();
+        if files.is_empty() {
             return Ok(Self(KVec::new()));
         }
-        let files = buffer.take_files();
         let mut arrived = KVec::with_capacity(files.len(), GFP_KERNEL)?;
         for SentFile { file, offset } in files {
             let reservation = FileDescriptorReservation::get_unused_fd_flags(O_CLOEXEC)?;

@@ -19,11 +19,10 @@ use kernel::{
     page::{Page, PAGE_SHIFT, PAGE_SIZE},
     prelude::*,
     sync::{aref::ARef, Mutex},
-    uaccess::UserSlice,
 };
 
 use crate::{
-    ffi::{user::user_ptr, vm_ops},
+    ffi::{user, vm_ops},
     process::Process,
 };
 
@@ -175,12 +174,14 @@ impl Pages {
 
     /// Copies from the running task. Fails with `EFAULT`.
     pub(crate) fn copy_from_user(&self, offset: usize, from: u64, size: usize) -> Result {
-        let mut reader = UserSlice::new(user_ptr(from)?, size).reader();
+        let mut from = from;
         self.for_each_part(offset, size, |to, len| {
             // SAFETY: `to` is valid for `len` bytes of a page, and the caller is the only
             // one to write this part of it. User space may read the page meanwhile; it
             // was not told of this part yet.
-            reader.read_raw(unsafe { core::slice::from_raw_parts_mut(to.cast(), len) })
+            unsafe { user::copy_in(to, from, len)? };
+            from = from.wrapping_add(len as u64);
+            Ok(())
         })
     }
 

@@ -66,7 +66,7 @@ impl Process {
         kind: BufferKind,
     ) -> Result<Allocation, TransactionError> {
         let pages = self.pages().map_err(TransactionError::dead)?;
-        let allocated = self.reserve(layout.total, kind)?;
+        let allocated = self.reserve(layout.total(), kind)?;
         let slot = allocated.slot;
         let buffer = Allocation::new(self.clone(), allocated, layout);
         pages.make_resident(slot.offset, slot.size, self).map_err(|error| {

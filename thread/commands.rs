@@ -14,7 +14,7 @@ use crate::{
     defs::{Command, Strength},
     ffi::{
         abi::{binder_ptr_cookie, binder_transaction_data, binder_transaction_data_sg},
-        user,
+        user::Window,
     },
     transaction::TransactionData,
 };
@@ -29,21 +29,13 @@ pub(crate) struct CommandReader {
     position: u64,
     /// `position` of the first byte in the window.
     window_at: u64,
-    window_len: usize,
-    window: [u8; WINDOW],
+    window: Window<WINDOW>,
 }
 
 impl CommandReader {
     /// A reader of the part of a write buffer that is not `consumed`.
     pub(crate) fn new(buffer: u64, size: u64, consumed: u64) -> Self {
-        Self {
-            buffer,
-            size,
-            position: consumed,
-            window_at: consumed,
-            window_len: 0,
-            window: [0; WINDOW],
-        }
+        Self { buffer, size, position: consumed, window_at: consumed, window: Window::new() }
     }
 
     fn left(&self) -> u64 {
@@ -70,7 +62,7 @@ impl CommandReader {
     fn in_window(&self, size: usize) -> Option<&[u8]> {
         let start = usize::try_from(self.position.checked_sub(self.window_at)?).ok()?;
         let end = start.checked_add(size)?;
-        self.window.get(..self.window_len)?.get(start..end)
+        self.window.bytes().get(start..end)
     }
 
     /// Copies in what follows: much of it, or at least `needed` bytes.
@@ -78,15 +70,7 @@ impl CommandReader {
         let address = self.buffer.wrapping_add(self.position);
         let wanted = usize::try_from(self.left()).unwrap_or(WINDOW).min(WINDOW);
         self.window_at = self.position;
-        self.window_len = 0;
-        for len in [wanted, needed] {
-            let window = self.window.get_mut(..len).ok_or(EFAULT)?;
-            if user::read_bytes(address, window).is_ok() {
-                self.window_len = len;
-                return Ok(());
-            }
-        }
-        Err(EFAULT)
+        self.window.fill(address, wanted).or_else(|_| self.window.fill(address, needed))
     }
 
     /// Where the next command starts: all before was carried out.

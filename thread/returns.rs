@@ -6,7 +6,10 @@ use kernel::{prelude::*, transmute::AsBytes};
 
 use crate::{
     defs::Return,
-    ffi::{abi::binder_transaction_data_secctx, user},
+    ffi::{
+        abi::binder_transaction_data_secctx,
+        user::{self, Window},
+    },
 };
 
 /// Room an item may need: the largest return and its code. A read takes nothing from
@@ -20,15 +23,14 @@ const WINDOW: usize = 128;
 ///
 /// # Invariants
 ///
-/// `done + filled <= size`, and `filled <= WINDOW`.
+/// `done` and the length of the window together are at most `size`.
 pub(crate) struct ReturnWriter {
     buffer: u64,
     size: u64,
     /// Bytes of the buffer that are written.
     done: u64,
-    filled: usize,
     items: usize,
-    window: [u8; WINDOW],
+    window: Window<WINDOW>,
 }
 
 impl ReturnWriter {
@@ -41,8 +43,7 @@ impl ReturnWriter {
         if consumed > size {
             return Err(EFAULT);
         }
-        let mut writer =
-            Self { buffer, size, done: consumed, filled: 0, items: 0, window: [0; WINDOW] };
+        let mut writer = Self { buffer, size, done: consumed, items: 0, window: Window::new() };
         if consumed == 0 {
             writer.put(&Return::NOOP.0)?;
         }
@@ -60,7 +61,7 @@ impl ReturnWriter {
     }
 
     fn room(&self) -> u64 {
-        self.size.saturating_sub(self.done).saturating_sub(self.filled as u64)
+        self.size.saturating_sub(self.done).saturating_sub(self.window.len() as u64)
     }
 
     /// Adds an item without payload.
@@ -76,26 +77,25 @@ impl ReturnWriter {
     }
 
     fn put<T: AsBytes>(&mut self, value: &T) -> Result {
-        let bytes = value.as_bytes();
-        if self.room() < bytes.len() as u64 {
+        if self.room() < size_of::<T>() as u64 {
             return Err(EFAULT);
         }
-        let end = self.filled.saturating_add(bytes.len());
-        if end > WINDOW {
-            self.flush()?;
+        if self.window.append(value) {
+            return Ok(());
         }
-        let end = self.filled.saturating_add(bytes.len());
-        self.window.get_mut(self.filled..end).ok_or(EFAULT)?.copy_from_slice(bytes);
-        self.filled = end;
-        Ok(())
+        self.flush()?;
+        if self.window.append(value) {
+            Ok(())
+        } else {
+            Err(EFAULT)
+        }
     }
 
     /// Copies out what was collected. Fails with `EFAULT`.
     pub(crate) fn flush(&mut self) -> Result {
-        let bytes = self.window.get(..self.filled).ok_or(EFAULT)?;
-        user::write_bytes(self.buffer.wrapping_add(self.done), bytes)?;
-        self.done = self.done.saturating_add(bytes.len() as u64);
-        self.filled = 0;
+        user::write_bytes(self.buffer.wrapping_add(self.done), self.window.bytes())?;
+        self.done = self.done.saturating_add(self.window.len() as u64);
+        self.window.clear();
         Ok(())
     }
 

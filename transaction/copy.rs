@@ -6,7 +6,10 @@ use kernel::{prelude::*, sync::Arc};
 
 use super::{objects::Translator, TransactionData};
 use crate::{
-    allocation::{layout::Layout, Allocation},
+    allocation::{
+        layout::{BadLayout, Layout},
+        Allocation,
+    },
     defs::TransactionFlags,
     error::TransactionError,
     process::{BufferKind, Process},
@@ -38,17 +41,20 @@ impl Thread {
             data.buffers_size,
             security.len(),
         )
-        .ok_or(EINVAL)?;
+        .map_err(|why| match why {
+            BadLayout::Invalid => EINVAL,
+            BadLayout::TooLarge => ENOSPC,
+        })?;
         let mut buffer = to.allocate(layout, terms.kind)?;
         // From here on a failure wipes what it leaves behind as well.
         buffer.contents().clear = data.flags.has(TransactionFlags::CLEAR_BUF);
-        if layout.offsets_size == 0 {
+        if layout.offsets_size() == 0 {
             buffer.copy_in(0, data.data)?;
         } else {
             Translator::new(self, data, &mut buffer, terms).run()?;
         }
         if !security.is_empty() {
-            buffer.write(layout.security_at, security)?;
+            buffer.write(layout.security_at(), security)?;
         }
         Ok(buffer)
     }

@@ -50,19 +50,19 @@ impl<'a> Translator<'a> {
     pub(super) fn run(mut self) -> Result<(), TransactionError> {
         let layout = self.buffer.layout;
         let mut done = 0;
-        while done < layout.offsets_size {
+        while done < layout.offsets_size() {
             let mut chunk = [0u8; OFFSETS * OFFSET_SIZE];
-            let len = (layout.offsets_size - done).min(chunk.len());
+            let len = (layout.offsets_size() - done).min(chunk.len());
             let chunk = chunk.get_mut(..len).ok_or(EFAULT)?;
             user::read_bytes(self.data.offsets.address.wrapping_add(done as u64), chunk)?;
-            self.buffer.write(layout.offsets_at.saturating_add(done), chunk)?;
+            self.buffer.write(layout.offsets_at().saturating_add(done), chunk)?;
             for offset in chunk.chunks_exact(OFFSET_SIZE) {
                 let offset = offset.try_into().map(u64::from_ne_bytes).map_err(|_| EFAULT)?;
                 self.object(offset)?;
             }
             done = done.saturating_add(len);
         }
-        Ok(self.copy_until(layout.data_size)?)
+        Ok(self.copy_until(layout.data_size())?)
     }
 
     /// Copies what lies between the last object and `end`, as it is.
@@ -80,16 +80,17 @@ impl<'a> Translator<'a> {
     /// with `EINVAL` if it is not aligned, not complete or unknown, and as its type says.
     fn object(&mut self, offset: u64) -> Result<(), TransactionError> {
         let offset = usize::try_from(offset).map_err(|_| EFAULT)?;
-        if offset > self.buffer.layout.data_size {
+        if offset > self.buffer.layout.data_size() {
             return Err(EFAULT.into());
         }
         self.copy_until(offset)?;
         let end = offset.checked_add(size_of::<flat_binder_object>()).ok_or(EINVAL)?;
-        if offset % align_of::<u32>() != 0 || end > self.buffer.layout.data_size {
+        if offset % align_of::<u32>() != 0 || end > self.buffer.layout.data_size() {
             return Err(EINVAL.into());
         }
         let object: flat_binder_object =
             user::read(self.data.data.address.wrapping_add(offset as u64))?;
+        self.buffer.reserve_object()?;
         let translated = match ObjectType(object.kind()) {
             ObjectType::BINDER => self.local(object, Strength::Strong)?,
             ObjectType::WEAK_BINDER => self.local(object, Strength::Weak)?,

@@ -122,9 +122,9 @@ impl Transaction {
 /// Says where data and offsets are.
 fn locate(data: &mut binder_transaction_data, buffer: &Allocation) {
     let address = buffer.address();
-    data.data_size = buffer.layout.data_size as u64;
-    data.offsets_size = buffer.layout.offsets_size as u64;
-    data.set_addresses(address, address.wrapping_add(buffer.layout.offsets_at as u64));
+    data.data_size = buffer.layout.data_size() as u64;
+    data.offsets_size = buffer.layout.offsets_size() as u64;
+    data.set_addresses(address, address.wrapping_add(buffer.layout.offsets_at() as u64));
 }
 
 fn write_request(
@@ -133,10 +133,10 @@ fn write_request(
     buffer: &Allocation,
 ) -> Result {
     let layout = &buffer.layout;
-    if layout.security_size == 0 {
+    if layout.security_size() == 0 {
         return writer.put_item(Return::TRANSACTION, &transaction_data);
     }
-    let secctx = buffer.address().wrapping_add(layout.security_at as u64);
+    let secctx = buffer.address().wrapping_add(layout.security_at() as u64);
     let data = binder_transaction_data_secctx { transaction_data, secctx };
     writer.put_item(Return::TRANSACTION_SEC_CTX, &data)
 }
