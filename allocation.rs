@@ -76,7 +76,12 @@ pub(crate) enum HeldObject {
 impl Contents {
     /// Lets go of everything. Not to be called under a spinlock.
     pub(crate) fn release(mut self, receiver: &Process) {
-        for object in self.extras.take().into_iter().flat_map(|e| KBox::into_inner(e).objects) {
+        for object in self
+            .extras
+            .take()
+            .into_iter()
+            .flat_map(|e| KBox::into_inner(e).objects)
+        {
             object.release(receiver);
         }
         if let Some(target) = self.target.take() {
@@ -138,7 +143,10 @@ impl Allocation {
 
     /// Adds a file whose number is to be written at `offset` when it is known.
     pub(crate) fn send_file(&mut self, file: ARef<File>, offset: usize) -> Result {
-        Ok(self.extras()?.files.push(SentFile { file, offset }, GFP_KERNEL)?)
+        Ok(self
+            .extras()?
+            .files
+            .push(SentFile { file, offset }, GFP_KERNEL)?)
     }
 
     /// The files, for the delivery.
@@ -151,14 +159,18 @@ impl Allocation {
 
     /// The address of the buffer in the receiver.
     pub(crate) fn address(&self) -> u64 {
-        self.process.mapping_start().wrapping_add(self.slot.offset as u64)
+        self.process
+            .mapping_start()
+            .wrapping_add(self.slot.offset as u64)
     }
 
     /// Copies `from` of the running task to `at` in the buffer. Fails with `EFAULT`.
     pub(crate) fn copy_in(&mut self, at: usize, from: UserRange) -> Result {
         let len = usize::try_from(from.size).map_err(|_| EFAULT)?;
         let start = self.check(at, len)?;
-        self.process.pages()?.copy_from_user(start, from.address, len)
+        self.process
+            .pages()?
+            .copy_from_user(start, from.address, len)
     }
 
     /// Writes `bytes` at `at` in the buffer.
@@ -170,9 +182,7 @@ impl Allocation {
     /// The offset in the mapping of a part of the buffer.
     fn check(&self, at: usize, len: usize) -> Result<usize> {
         match at.checked_add(len) {
-            Some(end) if end <= self.slot.size => {
-                self.slot.offset.checked_add(at).ok_or(EFAULT)
-            }
+            Some(end) if end <= self.slot.size => self.slot.offset.checked_add(at).ok_or(EFAULT),
             _ => Err(EFAULT),
         }
     }

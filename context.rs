@@ -97,18 +97,26 @@ impl Context {
         if node.owner.pid == sender.pid {
             return Err(TransactionError::failed(EINVAL));
         }
-        node.try_claim_strong().ok_or(TransactionError::dead(EINVAL))
+        node.try_claim_strong()
+            .ok_or(TransactionError::dead(EINVAL))
     }
 
     /// The manager's node.
     pub(crate) fn manager_node(&self) -> Option<Arc<Node>> {
-        self.manager.lock().node.as_ref().map(|claim| claim.node().clone())
+        self.manager
+            .lock()
+            .node
+            .as_ref()
+            .map(|claim| claim.node().clone())
     }
 
     /// Whether `node` is the manager's.
     pub(crate) fn is_manager_node(&self, node: &Arc<Node>) -> bool {
         let manager = self.manager.lock();
-        manager.node.as_ref().is_some_and(|claim| Arc::ptr_eq(claim.node(), node))
+        manager
+            .node
+            .as_ref()
+            .is_some_and(|claim| Arc::ptr_eq(claim.node(), node))
     }
 
     /// Claims the manager's node for a handle of `process`, as `BC_ACQUIRE` and

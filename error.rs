@@ -21,16 +21,25 @@ pub(crate) struct TransactionError {
 impl TransactionError {
     /// `BR_FAILED_REPLY` with the errno of `error`.
     pub(crate) fn failed(error: Error) -> Self {
-        Self { code: Return::FAILED_REPLY, errno: error.to_errno() }
+        Self {
+            code: Return::FAILED_REPLY,
+            errno: error.to_errno(),
+        }
     }
 
     /// `BR_DEAD_REPLY` with the errno of `error`.
     pub(crate) fn dead(error: Error) -> Self {
-        Self { code: Return::DEAD_REPLY, errno: error.to_errno() }
+        Self {
+            code: Return::DEAD_REPLY,
+            errno: error.to_errno(),
+        }
     }
 
     /// `BR_DEAD_REPLY` for a target that died on the way.
-    pub(crate) const DIED: Self = Self { code: Return::DEAD_REPLY, errno: 0 };
+    pub(crate) const DIED: Self = Self {
+        code: Return::DEAD_REPLY,
+        errno: 0,
+    };
 }
 
 impl From<Error> for TransactionError {
@@ -59,16 +68,28 @@ pub(crate) struct ExtendedError {
 impl ExtendedError {
     /// No failure of transaction `id`.
     pub(crate) const fn none(id: u32) -> Self {
-        Self { id, code: Return::OK, errno: 0 }
+        Self {
+            id,
+            code: Return::OK,
+            errno: 0,
+        }
     }
 
     /// Transaction `id` failed with `error`.
     pub(crate) fn of(id: u32, error: TransactionError) -> Self {
-        Self { id, code: error.code, errno: error.errno }
+        Self {
+            id,
+            code: error.code,
+            errno: error.errno,
+        }
     }
 
     /// The structure of the ABI.
     pub(crate) fn to_abi(self) -> abi::binder_extended_error {
-        abi::binder_extended_error { id: self.id, command: self.code.0, param: self.errno }
+        abi::binder_extended_error {
+            id: self.id,
+            command: self.code.0,
+            param: self.errno,
+        }
     }
 }

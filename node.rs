@@ -2,7 +2,10 @@
 
 //! Nodes: the objects that a process offers to others.
 
-use core::sync::atomic::{AtomicUsize, Ordering::{Acquire, Relaxed, Release}};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use kernel::{
     prelude::*,
@@ -21,7 +24,10 @@ use crate::{
 pub(crate) mod oneway;
 pub(crate) mod refcount;
 
-use self::{oneway::OnewayQueue, refcount::{Actions, Refcount}};
+use self::{
+    oneway::OnewayQueue,
+    refcount::{Actions, Refcount},
+};
 
 /// An object of a process, named by a pointer and a cookie of its user space.
 ///
@@ -74,7 +80,11 @@ impl Node {
             strong: AtomicUsize::new(0),
             state: LockedBy::new(
                 &owner.sched,
-                State { weak: 0, told: Refcount::new(), oneway: OnewayQueue::new() },
+                State {
+                    weak: 0,
+                    told: Refcount::new(),
+                    oneway: OnewayQueue::new(),
+                },
             ),
         };
         Ok(Arc::new(node, GFP_KERNEL)?)
@@ -92,9 +102,18 @@ impl Node {
     /// Adds a strong claim if there is one already; needs no lock.
     pub(crate) fn try_claim_strong(self: &Arc<Self>) -> Option<NodeClaim> {
         self.strong
-            .fetch_update(Acquire, Relaxed, |n| if n == 0 { None } else { n.checked_add(1) })
+            .fetch_update(Acquire, Relaxed, |n| {
+                if n == 0 {
+                    None
+                } else {
+                    n.checked_add(1)
+                }
+            })
             .ok()?;
-        Some(NodeClaim { node: self.clone(), strength: Strength::Strong })
+        Some(NodeClaim {
+            node: self.clone(),
+            strength: Strength::Strong,
+        })
     }
 
     /// Adds a claim. Takes the owner's `sched` lock, so not to be called with one.
@@ -133,7 +152,13 @@ impl Node {
             }
         }
         let wakeup = self.announce(sched, via);
-        (NodeClaim { node: self.clone(), strength }, wakeup)
+        (
+            NodeClaim {
+                node: self.clone(),
+                strength,
+            },
+            wakeup,
+        )
     }
 
     /// Takes a claim back. Takes the owner's lock if it may be the last.
@@ -179,7 +204,9 @@ impl Node {
         match via {
             Some(thread) => {
                 // Waiting behind other work of the process it could come too late.
-                let work = sched.withdraw(&self.link).unwrap_or_else(|| Work::Node(self.clone()));
+                let work = sched
+                    .withdraw(&self.link)
+                    .unwrap_or_else(|| Work::Node(self.clone()));
                 thread.push_deferred_work(work);
                 Wakeup::nobody()
             }
@@ -248,10 +275,7 @@ impl Node {
     /// Takes the node out of its owner's table when nobody needs it there.
     ///
     /// The result is to be dropped after unlocking.
-    fn remove_if_unused(
-        self: &Arc<Self>,
-        sched: &mut Sched,
-    ) -> Option<RBTreeNode<u64, Arc<Node>>> {
+    fn remove_if_unused(self: &Arc<Self>, sched: &mut Sched) -> Option<RBTreeNode<u64, Arc<Node>>> {
         let strong = self.is_strong();
         let state = self.state(sched);
         let weak = state.weak != 0;

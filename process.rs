@@ -49,12 +49,12 @@ mod nodes;
 mod scheduler;
 mod threads;
 
+use self::handles::HandleTable;
 pub(crate) use self::{
     buffers::{BufferKind, Buffers},
     nodes::NodeName,
     scheduler::{Sched, Wakeup},
 };
-use self::handles::HandleTable;
 
 /// An open file of a binder device.
 ///
@@ -134,8 +134,7 @@ impl Process {
     /// The queue for that, made at the first poll.
     pub(crate) fn poll_queue(&self) -> Result<&PollCondVarBox> {
         if self.poll_queue.as_ref().is_none() {
-            let queue =
-                PollCondVarBox::new(c_str!("Process::poll_queue"), static_lock_class!())?;
+            let queue = PollCondVarBox::new(c_str!("Process::poll_queue"), static_lock_class!())?;
             self.poll_queue.populate(queue);
         }
         self.poll_queue.as_ref().ok_or(ENOMEM)

@@ -13,23 +13,31 @@
 use kernel::{prelude::*, str::CStr};
 
 mod allocation;
-mod chunked;
 mod context;
 mod debug;
 mod defs;
 mod error;
 mod ffi;
 mod grow;
-mod id_pool;
 mod node;
 mod process;
-mod range_alloc;
+mod reports;
 mod shim;
 mod thread;
 mod transaction;
 mod work;
 
+// Data structures that are complete in themselves and tested on the host. Not all that
+// they can do is used.
+#[allow(dead_code)]
+mod chunked;
+#[allow(dead_code)]
+mod id_pool;
+#[allow(dead_code)]
+mod range_alloc;
+
 use ffi::device::DeviceNode;
+use reports::Reports;
 
 module! {
     type: RustBinder,
@@ -42,18 +50,28 @@ module! {
 /// What the module has registered; dropping it undoes that.
 struct RustBinder {
     _devices: KVec<Pin<KBox<DeviceNode>>>,
+    _reports: Reports,
 }
 
 impl kernel::Module for RustBinder {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        // First, so that an open device finds it.
+        let reports = Reports::register()?;
         let mut devices = KVec::new();
         if let Some(names) = ffi::params::devices() {
-            for name in names.to_bytes().split(|byte| *byte == b',').filter(|n| !n.is_empty()) {
+            for name in names
+                .to_bytes()
+                .split(|byte| *byte == b',')
+                .filter(|n| !n.is_empty())
+            {
                 let device = register(name)?;
                 devices.push(device, GFP_KERNEL)?;
             }
         }
-        Ok(Self { _devices: devices })
+        Ok(Self {
+            _devices: devices,
+            _reports: reports,
+        })
     }
 }
 

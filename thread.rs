@@ -202,8 +202,7 @@ impl Thread {
     /// The poll queue, made at the first poll of the thread.
     fn poll_queue(&self) -> Result<&PollCondVarBox> {
         if self.poll_queue.as_ref().is_none() {
-            let queue =
-                PollCondVarBox::new(c_str!("Thread::poll_queue"), static_lock_class!())?;
+            let queue = PollCondVarBox::new(c_str!("Thread::poll_queue"), static_lock_class!())?;
             self.poll_queue.populate(queue);
         }
         self.poll_queue.as_ref().ok_or(ENOMEM)

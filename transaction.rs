@@ -56,8 +56,14 @@ impl TransactionData {
             handle,
             code: raw.code,
             flags: TransactionFlags(raw.flags),
-            data: UserRange { address: data, size: raw.data_size },
-            offsets: UserRange { address: offsets, size: raw.offsets_size },
+            data: UserRange {
+                address: data,
+                size: raw.data_size,
+            },
+            offsets: UserRange {
+                address: offsets,
+                size: raw.offsets_size,
+            },
             buffers_size,
         }
     }
@@ -147,7 +153,9 @@ impl Transaction {
 
     /// Whether `thread` made this call.
     pub(crate) fn is_from(&self, thread: &Thread) -> bool {
-        self.from.as_ref().is_some_and(|from| core::ptr::eq(&**from, thread))
+        self.from
+            .as_ref()
+            .is_some_and(|from| core::ptr::eq(&**from, thread))
     }
 
     fn is_oneway(&self) -> bool {
@@ -187,9 +195,11 @@ impl Transaction {
     /// The node that the message was sent to, as long as it is on its way.
     fn target_node(&self) -> Option<Arc<Node>> {
         match &mut *self.cargo.lock() {
-            Cargo::Buffer(buffer) => {
-                buffer.contents().target.as_ref().map(|claim| claim.node().clone())
-            }
+            Cargo::Buffer(buffer) => buffer
+                .contents()
+                .target
+                .as_ref()
+                .map(|claim| claim.node().clone()),
             _ => None,
         }
     }

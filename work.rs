@@ -40,7 +40,13 @@ pub(crate) struct Notice {
 impl Notice {
     /// Allocates a notice; to be called without any lock.
     pub(crate) fn new(code: Return) -> Result<KBox<Self>> {
-        Ok(KBox::new(Self { link: Link::new(), code }, GFP_KERNEL)?)
+        Ok(KBox::new(
+            Self {
+                link: Link::new(),
+                code,
+            },
+            GFP_KERNEL,
+        )?)
     }
 }
 

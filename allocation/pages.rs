@@ -8,7 +8,10 @@
 
 use core::{
     ptr,
-    sync::atomic::{AtomicBool, AtomicPtr, Ordering::{Acquire, Relaxed, Release}},
+    sync::atomic::{
+        AtomicBool, AtomicPtr,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use kernel::{
@@ -40,7 +43,6 @@ use crate::{
 #[pin_data(PinnedDrop)]
 pub(crate) struct Pages {
     start: usize,
-    size: usize,
     slots: KVVec<AtomicPtr<bindings::page>>,
     /// No part of the mapping was unmapped or moved.
     mapped: AtomicBool,
@@ -59,7 +61,6 @@ impl Pages {
         KBox::pin_init(
             pin_init!(Self {
                 start,
-                size,
                 slots,
                 mapped: AtomicBool::new(true),
                 installing <- new_mutex!((), "Pages::installing"),
@@ -71,11 +72,6 @@ impl Pages {
     /// The address of the mapping in its process.
     pub(crate) fn start(&self) -> usize {
         self.start
-    }
-
-    /// Bytes that can be used.
-    pub(crate) fn size(&self) -> usize {
-        self.size
     }
 
     /// Whether the whole mapping is still where it was.
@@ -138,7 +134,9 @@ impl Pages {
         if !self.is_mapped() || !vm_ops::belongs_to(area, of) {
             return Err(ESRCH);
         }
-        area.as_mixedmap_vma().ok_or(ESRCH)?.vm_insert_page(address, page)
+        area.as_mixedmap_vma()
+            .ok_or(ESRCH)?
+            .vm_insert_page(address, page)
     }
 
     /// Runs `copy` on each part of the range that lies in one page, in order, with a
@@ -155,7 +153,11 @@ impl Pages {
         while size > 0 {
             let within = offset & (PAGE_SIZE - 1);
             let len = size.min(PAGE_SIZE - within);
-            let page = self.slots.get(offset >> PAGE_SHIFT).ok_or(EFAULT)?.load(Acquire);
+            let page = self
+                .slots
+                .get(offset >> PAGE_SHIFT)
+                .ok_or(EFAULT)?
+                .load(Acquire);
             if page.is_null() {
                 return Err(EFAULT);
             }

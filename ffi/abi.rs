@@ -62,12 +62,21 @@ impl binder_transaction_data {
     /// The target handle, and where in the sender data and offsets are.
     pub(crate) fn addresses(&self) -> (u32, u64, u64) {
         // SAFETY: All members of both unions are integers that the sender wrote.
-        unsafe { (self.target.handle, self.data.ptr.buffer, self.data.ptr.offsets) }
+        unsafe {
+            (
+                self.target.handle,
+                self.data.ptr.buffer,
+                self.data.ptr.offsets,
+            )
+        }
     }
 
     /// A transaction for a receiver, without contents.
     pub(crate) fn for_receiver(ptr: u64, cookie: u64) -> Self {
-        let mut data = Self { cookie, ..Default::default() };
+        let mut data = Self {
+            cookie,
+            ..Default::default()
+        };
         data.target.ptr = ptr;
         data
     }

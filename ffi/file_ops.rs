@@ -6,8 +6,6 @@
 //! [`Process`] and turns the result into an errno. `private_data` of an open
 //! file owns one reference to its process; before `open` it names the device.
 
-use core::ptr;
-
 use kernel::{
     bindings,
     fs::{File, LocalFile},
@@ -42,12 +40,6 @@ static OPERATIONS: Table = Table(bindings::file_operations {
 /// The table for the registration of a device.
 pub(super) fn operations() -> *const bindings::file_operations {
     &OPERATIONS.0
-}
-
-/// Whether `file` is an open binder device of this driver.
-pub(crate) fn is_binder(file: &File) -> bool {
-    // SAFETY: `f_op` of an open file does not change.
-    ptr::eq(unsafe { (*file.as_ptr()).f_op }, operations())
 }
 
 /// The process that `file` belongs to.
@@ -105,18 +97,20 @@ unsafe extern "C" fn poll(
     table: *mut bindings::poll_table_struct,
 ) -> bindings::__poll_t {
     // SAFETY: Called for an open file with a table that is valid for the call.
-    let (process, table, file) =
-        unsafe { (process_of(file), PollTable::from_raw(table), File::from_raw_file(file)) };
+    let (process, table, file) = unsafe {
+        (
+            process_of(file),
+            PollTable::from_raw(table),
+            File::from_raw_file(file),
+        )
+    };
     match process.poll(file, &table) {
         Ok(mask) => mask,
         Err(_) => bindings::POLLERR,
     }
 }
 
-unsafe extern "C" fn mmap(
-    file: *mut bindings::file,
-    vma: *mut bindings::vm_area_struct,
-) -> c_int {
+unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area_struct) -> c_int {
     // SAFETY: Called for an open file, with an area that is being set up and that
     // the caller holds locked for writing.
     let (process, area) = unsafe { (process_of(file), VmaNew::from_raw(vma)) };

@@ -148,7 +148,12 @@ impl<W: Queued> Queue<W> {
         // reference that keeps the link alive.
         // SAFETY: The link is in this queue and we hold the queue by `&mut`.
         unsafe {
-            *(*link).place.get() = Place { prev: self.tail, next: ptr::null(), object, kind };
+            *(*link).place.get() = Place {
+                prev: self.tail,
+                next: ptr::null(),
+                object,
+                kind,
+            };
         }
         match NonNull::new(self.tail.cast_mut()) {
             // SAFETY: The tail is in this queue, see the invariants.

@@ -7,7 +7,11 @@
 
 use core::{cell::UnsafeCell, ptr};
 
-use kernel::{bindings, prelude::*, str::{CStr, CStrExt}};
+use kernel::{
+    bindings,
+    prelude::*,
+    str::{CStr, CStrExt},
+};
 
 /// Storage that the parameter code of the kernel writes before `init` runs.
 #[repr(transparent)]

@@ -29,5 +29,11 @@ pub(crate) fn may_print() -> bool {
         WINDOW_START.store(now, Relaxed);
         PRINTED.store(0, Relaxed);
     }
-    PRINTED.fetch_update(Relaxed, Relaxed, |n| if n < BURST { Some(n + 1) } else { None }).is_ok()
+    PRINTED
+        .fetch_update(
+            Relaxed,
+            Relaxed,
+            |n| if n < BURST { Some(n + 1) } else { None },
+        )
+        .is_ok()
 }

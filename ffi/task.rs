@@ -101,7 +101,9 @@ pub(crate) struct Current {
 impl Current {
     /// The running task.
     pub(crate) fn get() -> Self {
-        Self { task: Task::current_raw() }
+        Self {
+            task: Task::current_raw(),
+        }
     }
 
     /// Its id in the initial pid namespace.

@@ -19,7 +19,9 @@ use kernel::{
 ///
 /// Fails with `EFAULT` where the machine has no such address.
 pub(crate) fn user_ptr(address: u64) -> Result<UserPtr> {
-    usize::try_from(address).map(UserPtr::from_addr).map_err(|_| EFAULT)
+    usize::try_from(address)
+        .map(UserPtr::from_addr)
+        .map_err(|_| EFAULT)
 }
 
 /// Copies `len` bytes from user space to `to`. Fails with `EFAULT`.
@@ -80,7 +82,10 @@ impl<const N: usize> Window<N> {
     /// An empty window.
     pub(crate) fn new() -> Self {
         // INVARIANT: No byte is claimed to be initialised.
-        Self { bytes: [MaybeUninit::uninit(); N], len: 0 }
+        Self {
+            bytes: [MaybeUninit::uninit(); N],
+            len: 0,
+        }
     }
 
     /// Bytes in the window.

@@ -7,8 +7,8 @@ use core::ptr;
 use kernel::{
     bindings,
     mm::virt::{VmaNew, VmaRef},
-    types::ForeignOwnable,
     sync::Arc,
+    types::ForeignOwnable,
 };
 
 use crate::process::Process;

@@ -16,7 +16,10 @@ pub(crate) struct OnewayQueue {
 
 impl OnewayQueue {
     pub(crate) const fn new() -> Self {
-        Self { busy: false, waiting: WorkQueue::new() }
+        Self {
+            busy: false,
+            waiting: WorkQueue::new(),
+        }
     }
 
     /// Gives `work` back if it is the message that may go out, else keeps it.

@@ -35,7 +35,12 @@ pub(crate) struct NothingPending;
 impl Refcount {
     /// Of a node that nobody was told of.
     pub(crate) const fn new() -> Self {
-        Self { has_strong: false, has_weak: false, pending_strong: false, pending_weak: false }
+        Self {
+            has_strong: false,
+            has_weak: false,
+            pending_strong: false,
+            pending_weak: false,
+        }
     }
 
     /// Whether there are references that count, given those of others.

@@ -29,7 +29,10 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     pub(super) const fn new() -> Self {
-        Self { ranges: RangeAlloc::new(), dead: false }
+        Self {
+            ranges: RangeAlloc::new(),
+            dead: false,
+        }
     }
 
     /// User space gets the buffer, and may free it from now on.
@@ -69,13 +72,15 @@ impl Process {
         let allocated = self.reserve(layout.total(), kind)?;
         let slot = allocated.slot;
         let buffer = Allocation::new(self.clone(), allocated, layout);
-        pages.make_resident(slot.offset, slot.size, self).map_err(|error| {
-            if error == ENOMEM {
-                TransactionError::failed(ENOMEM)
-            } else {
-                TransactionError::dead(ESRCH)
-            }
-        })?;
+        pages
+            .make_resident(slot.offset, slot.size, self)
+            .map_err(|error| {
+                if error == ENOMEM {
+                    TransactionError::failed(ENOMEM)
+                } else {
+                    TransactionError::dead(ESRCH)
+                }
+            })?;
         Ok(buffer)
     }
 
@@ -152,9 +157,10 @@ impl Process {
         loop {
             let contents = {
                 let mut buffers = self.buffers.lock();
-                let next = buffers.ranges.iter().find_map(|(slot, state, _)| {
-                    (state == State::Delivered).then_some(slot.index)
-                });
+                let next = buffers
+                    .ranges
+                    .iter()
+                    .find_map(|(slot, state, _)| (state == State::Delivered).then_some(slot.index));
                 match next {
                     None => return,
                     Some(index) => {

@@ -109,7 +109,12 @@ impl HandleTable {
     }
 
     /// Adds a count to an existing handle. Gives the claim back if it is not needed.
-    fn add_count(&mut self, handle: u32, claim: NodeClaim, strength: Strength) -> Option<NodeClaim> {
+    fn add_count(
+        &mut self,
+        handle: u32,
+        claim: NodeClaim,
+        strength: Strength,
+    ) -> Option<NodeClaim> {
         let Some(entry) = self.get(handle) else {
             return Some(claim);
         };
@@ -158,7 +163,12 @@ impl HandleTable {
             Strength::Weak => (0, 1, None, Some(claim)),
         };
         if let Some(place) = self.entries.get_mut(id as usize) {
-            *place = Some(Handle { strong, weak, strong_claim, weak_claim: new.weak_claim });
+            *place = Some(Handle {
+                strong,
+                weak,
+                strong_claim,
+                weak_claim: new.weak_claim,
+            });
         }
         self.by_node.insert(new.by_node.into_node(key, id));
         surplus
@@ -169,7 +179,10 @@ impl HandleTable {
         let Some(place) = self.entries.get_mut(handle as usize) else {
             return (None, None);
         };
-        if !place.as_ref().is_some_and(|entry| entry.strong == 0 && entry.weak == 0) {
+        if !place
+            .as_ref()
+            .is_some_and(|entry| entry.strong == 0 && entry.weak == 0)
+        {
             return (None, None);
         }
         let entry = place.take();
@@ -194,7 +207,11 @@ impl Process {
     /// `ENOMEM`, or `ESRCH` if the process is dead.
     pub(crate) fn add_handle(&self, claim: NodeClaim, strength: Strength) -> Result<u32> {
         let node = claim.node().clone();
-        let lowest = if self.context.is_manager_node(&node) { 0 } else { 1 };
+        let lowest = if self.context.is_manager_node(&node) {
+            0
+        } else {
+            1
+        };
         let mut claim = Some(claim);
         let mut new = None;
         // Filled under the lock, dropped after it.
@@ -298,7 +315,8 @@ impl Process {
 
     /// Claims the node behind a handle for a transaction to it.
     pub(crate) fn claim_target(&self, handle: u32) -> Result<NodeClaim, TransactionError> {
-        self.claim_behind(handle, Strength::Strong).ok_or(TransactionError::failed(EINVAL))
+        self.claim_behind(handle, Strength::Strong)
+            .ok_or(TransactionError::failed(EINVAL))
     }
 
     /// Claims the node behind a handle; strongly only if the handle has strong counts.

@@ -14,6 +14,7 @@ use crate::{
     defs::{ioctl, NodeFlags, PROTOCOL_VERSION},
     ffi::{
         abi::{binder_version, binder_write_read, flat_binder_object},
+        task::Current,
         user,
     },
     thread::Blocking,
@@ -24,7 +25,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for an unknown request, `EFAULT` for an address that cannot be accessed,
+    /// `EINVAL` for an unknown request and in another process than the one that opened the
+    /// file, `EFAULT` for an address that cannot be accessed,
     /// and what the single requests say.
     pub(crate) fn ioctl(
         self: ArcBorrow<'_, Self>,
@@ -32,10 +34,17 @@ impl Process {
         arg: u64,
         nonblocking: bool,
     ) -> Result {
+        if !Current::get().belongs_to(&self.task) {
+            return Err(EINVAL);
+        }
         let process: Arc<Self> = self.into();
         match request {
             ioctl::WRITE_READ => {
-                let blocking = if nonblocking { Blocking::Never } else { Blocking::Wait };
+                let blocking = if nonblocking {
+                    Blocking::Never
+                } else {
+                    Blocking::Wait
+                };
                 process.write_read(arg, blocking)
             }
             ioctl::SET_MAX_THREADS => process.set_max_threads(arg),
@@ -47,7 +56,9 @@ impl Process {
             }
             ioctl::THREAD_EXIT => process.exit_thread(),
             ioctl::VERSION => {
-                let version = binder_version { protocol_version: PROTOCOL_VERSION };
+                let version = binder_version {
+                    protocol_version: PROTOCOL_VERSION,
+                };
                 user::write(arg, &version)
             }
             ioctl::GET_EXTENDED_ERROR => {
@@ -70,8 +81,11 @@ impl Process {
         let thread = self.current_thread()?;
         let mut result = Ok(());
         if request.write_size > 0 {
-            (request.write_consumed, result) =
-                thread.write(request.write_buffer, request.write_size, request.write_consumed);
+            (request.write_consumed, result) = thread.write(
+                request.write_buffer,
+                request.write_size,
+                request.write_consumed,
+            );
         }
         if result.is_err() {
             request.read_consumed = 0;
@@ -95,8 +109,6 @@ impl Process {
     }
 
     fn set_context_manager(self: &Arc<Self>, ptr: u64, cookie: u64, flags: NodeFlags) -> Result {
-        // Like all that acts for a thread, only the opener's process may do this.
-        self.current_thread()?;
         self.context.set_manager(self, ptr, cookie, flags)
     }
 }

@@ -2,11 +2,7 @@
 
 //! The commands of one write, decoded and carried out one after the other.
 
-use kernel::{
-    prelude::*,
-    sync::Arc,
-    transmute::FromBytes,
-};
+use kernel::{prelude::*, sync::Arc, transmute::FromBytes};
 
 use super::Thread;
 use crate::{
@@ -35,7 +31,13 @@ pub(crate) struct CommandReader {
 impl CommandReader {
     /// A reader of the part of a write buffer that is not `consumed`.
     pub(crate) fn new(buffer: u64, size: u64, consumed: u64) -> Self {
-        Self { buffer, size, position: consumed, window_at: consumed, window: Window::new() }
+        Self {
+            buffer,
+            size,
+            position: consumed,
+            window_at: consumed,
+            window: Window::new(),
+        }
     }
 
     fn left(&self) -> u64 {
@@ -54,7 +56,10 @@ impl CommandReader {
             return Ok(value);
         }
         self.refill(size)?;
-        let value = self.in_window(size).and_then(T::from_bytes_copy).ok_or(EFAULT)?;
+        let value = self
+            .in_window(size)
+            .and_then(T::from_bytes_copy)
+            .ok_or(EFAULT)?;
         self.position = self.position.saturating_add(size as u64);
         Ok(value)
     }
@@ -70,7 +75,9 @@ impl CommandReader {
         let address = self.buffer.wrapping_add(self.position);
         let wanted = usize::try_from(self.left()).unwrap_or(WINDOW).min(WINDOW);
         self.window_at = self.position;
-        self.window.fill(address, wanted).or_else(|_| self.window.fill(address, needed))
+        self.window
+            .fill(address, wanted)
+            .or_else(|_| self.window.fill(address, needed))
     }
 
     /// Where the next command starts: all before was carried out.
@@ -139,7 +146,10 @@ impl Thread {
     }
 
     fn acknowledge(&self, which: binder_ptr_cookie, strength: Strength) {
-        if let Err(why) = self.process.acknowledge_node(which.ptr, which.cookie, strength) {
+        if let Err(why) = self
+            .process
+            .acknowledge_node(which.ptr, which.cookie, strength)
+        {
             debug::user_error!("acknowledges node {:#x}, {why:?}", which.ptr);
         }
     }

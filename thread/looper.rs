@@ -80,7 +80,11 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool that does not grow.
     pub(crate) const fn new() -> Self {
-        Self { max: 0, requested: false, started: 0 }
+        Self {
+            max: 0,
+            requested: false,
+            started: 0,
+        }
     }
 
     /// Sets how many threads the driver may ask for in total. Any value is allowed;

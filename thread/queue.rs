@@ -26,7 +26,10 @@ pub(crate) struct LocalQueue {
 impl LocalQueue {
     /// An empty queue.
     pub(crate) const fn new() -> Self {
-        Self { items: WorkQueue::new(), urgent: false }
+        Self {
+            items: WorkQueue::new(),
+            urgent: false,
+        }
     }
 
     /// Appends an item that ends the thread's sleep.
@@ -41,15 +44,6 @@ impl LocalQueue {
     /// Appends an item that waits for another reason to return.
     pub(crate) fn push_deferred(&mut self, work: Work) -> Result<(), Work> {
         self.items.push_back(work)
-    }
-
-    /// Takes the oldest item if there is a reason to return at all.
-    pub(crate) fn pop_urgent(&mut self) -> Option<Work> {
-        if self.urgent {
-            self.pop_any()
-        } else {
-            None
-        }
     }
 
     /// Takes the oldest item, deferred or not.

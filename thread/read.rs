@@ -56,7 +56,10 @@ impl Thread {
     fn fill(self: &Arc<Self>, writer: &mut ReturnWriter, blocking: Blocking) -> Result {
         let process = self.inner.lock().is_free();
         loop {
-            let search = Search { process, room: writer.has_room() };
+            let search = Search {
+                process,
+                room: writer.has_room(),
+            };
             let work = match (writer.is_fresh(), blocking) {
                 (true, Blocking::Wait) => self.wait_for_work(search)?,
                 _ if search.room => self.try_work(search),
@@ -101,11 +104,7 @@ impl Thread {
         }
     }
 
-    fn deliver_notice(
-        &self,
-        notice: KBox<Notice>,
-        writer: &mut ReturnWriter,
-    ) -> Result<Flow> {
+    fn deliver_notice(&self, notice: KBox<Notice>, writer: &mut ReturnWriter) -> Result<Flow> {
         let code = notice.code;
         self.recycle_notice(notice);
         writer.put_code(code)?;
@@ -132,8 +131,16 @@ impl Thread {
 /// Tells the owner of `node` what changed. Several messages may be needed, and always
 /// come in this order. They fit in the room of the largest item.
 fn deliver_node(node: &Arc<Node>, writer: &mut ReturnWriter) -> Result<Flow> {
-    let Actions { increfs, acquire, release, decrefs } = node.deliver();
-    let which = binder_ptr_cookie { ptr: node.ptr, cookie: node.cookie };
+    let Actions {
+        increfs,
+        acquire,
+        release,
+        decrefs,
+    } = node.deliver();
+    let which = binder_ptr_cookie {
+        ptr: node.ptr,
+        cookie: node.cookie,
+    };
     let messages = [
         (increfs, Return::INCREFS),
         (acquire, Return::ACQUIRE),

@@ -43,7 +43,13 @@ impl ReturnWriter {
         if consumed > size {
             return Err(EFAULT);
         }
-        let mut writer = Self { buffer, size, done: consumed, items: 0, window: Window::new() };
+        let mut writer = Self {
+            buffer,
+            size,
+            done: consumed,
+            items: 0,
+            window: Window::new(),
+        };
         if consumed == 0 {
             writer.put(&Return::NOOP.0)?;
         }
@@ -61,7 +67,9 @@ impl ReturnWriter {
     }
 
     fn room(&self) -> u64 {
-        self.size.saturating_sub(self.done).saturating_sub(self.window.len() as u64)
+        self.size
+            .saturating_sub(self.done)
+            .saturating_sub(self.window.len() as u64)
     }
 
     /// Adds an item without payload.

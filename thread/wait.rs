@@ -120,7 +120,11 @@ impl Thread {
         if inner.queue.is_empty() {
             return Err(EINTR);
         }
-        Ok(if search.room { inner.queue.pop_any() } else { None })
+        Ok(if search.room {
+            inner.queue.pop_any()
+        } else {
+            None
+        })
     }
 
     /// Takes the thread out of the ready list if it still is there: nobody has picked

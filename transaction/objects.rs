@@ -42,7 +42,13 @@ impl<'a> Translator<'a> {
         buffer: &'a mut Allocation,
         terms: &'a Terms,
     ) -> Self {
-        Self { thread, data, buffer, terms, cursor: 0 }
+        Self {
+            thread,
+            data,
+            buffer,
+            terms,
+            cursor: 0,
+        }
     }
 
     /// Copies everything. What was translated before a failure is held by the buffer, and
@@ -55,9 +61,13 @@ impl<'a> Translator<'a> {
             let len = (layout.offsets_size() - done).min(chunk.len());
             let chunk = chunk.get_mut(..len).ok_or(EFAULT)?;
             user::read_bytes(self.data.offsets.address.wrapping_add(done as u64), chunk)?;
-            self.buffer.write(layout.offsets_at().saturating_add(done), chunk)?;
+            self.buffer
+                .write(layout.offsets_at().saturating_add(done), chunk)?;
             for offset in chunk.chunks_exact(OFFSET_SIZE) {
-                let offset = offset.try_into().map(u64::from_ne_bytes).map_err(|_| EFAULT)?;
+                let offset = offset
+                    .try_into()
+                    .map(u64::from_ne_bytes)
+                    .map_err(|_| EFAULT)?;
                 self.object(offset)?;
             }
             done = done.saturating_add(len);
@@ -69,7 +79,8 @@ impl<'a> Translator<'a> {
     fn copy_until(&mut self, end: usize) -> Result {
         let size = end.checked_sub(self.cursor).ok_or(EFAULT)? as u64;
         let address = self.data.data.address.wrapping_add(self.cursor as u64);
-        self.buffer.copy_in(self.cursor, UserRange { address, size })?;
+        self.buffer
+            .copy_in(self.cursor, UserRange { address, size })?;
         self.cursor = end;
         Ok(())
     }
@@ -84,7 +95,9 @@ impl<'a> Translator<'a> {
             return Err(EFAULT.into());
         }
         self.copy_until(offset)?;
-        let end = offset.checked_add(size_of::<flat_binder_object>()).ok_or(EINVAL)?;
+        let end = offset
+            .checked_add(size_of::<flat_binder_object>())
+            .ok_or(EINVAL)?;
         if offset % align_of::<u32>() != 0 || end > self.buffer.layout.data_size() {
             return Err(EINVAL.into());
         }
@@ -119,7 +132,10 @@ impl<'a> Translator<'a> {
             cookie: object.cookie,
             flags: NodeFlags(object.flags),
         };
-        let claim = self.thread.process.claim_node(name, strength, Some(self.thread))?;
+        let claim = self
+            .thread
+            .process
+            .claim_node(name, strength, Some(self.thread))?;
         self.check_transfer()?;
         self.give_handle(object, claim, strength)
     }
@@ -132,7 +148,9 @@ impl<'a> Translator<'a> {
         strength: Strength,
     ) -> Result<flat_binder_object, TransactionError> {
         let process = &self.thread.process;
-        let claim = process.claim_behind(object.handle(), strength).ok_or(EINVAL)?;
+        let claim = process
+            .claim_behind(object.handle(), strength)
+            .ok_or(EINVAL)?;
         self.check_transfer()?;
         if !Arc::ptr_eq(&claim.node().owner, &self.buffer.process) {
             return self.give_handle(object, claim, strength);
@@ -152,13 +170,16 @@ impl<'a> Translator<'a> {
         claim: NodeClaim,
         strength: Strength,
     ) -> Result<flat_binder_object, TransactionError> {
-        let handle = self.receiver().add_handle(claim, strength).map_err(|error| {
-            if error == ESRCH {
-                TransactionError::DIED
-            } else {
-                TransactionError::failed(error)
-            }
-        })?;
+        let handle = self
+            .receiver()
+            .add_handle(claim, strength)
+            .map_err(|error| {
+                if error == ESRCH {
+                    TransactionError::DIED
+                } else {
+                    TransactionError::failed(error)
+                }
+            })?;
         self.buffer.hold(HeldObject::Handle(handle, strength))?;
         let kind = match strength {
             Strength::Strong => ObjectType::HANDLE,

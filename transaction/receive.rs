@@ -31,7 +31,9 @@ impl Thread {
         let Cargo::Buffer(mut buffer) = request.unload() else {
             return Ok(Flow::Continue);
         };
-        let prepared = self.grow_stack().and_then(|()| ArrivedFiles::number(&mut buffer));
+        let prepared = self
+            .grow_stack()
+            .and_then(|()| ArrivedFiles::number(&mut buffer));
         let files = match prepared {
             Ok(files) => files,
             Err(error) => {
@@ -78,7 +80,12 @@ impl Thread {
         reply: Reply,
         writer: &mut ReturnWriter,
     ) -> Result<Flow> {
-        let Reply { mut buffer, code, flags, sender_euid } = reply;
+        let Reply {
+            mut buffer,
+            code,
+            flags,
+            sender_euid,
+        } = reply;
         let Ok(files) = ArrivedFiles::number(&mut buffer) else {
             writer.put_code(Return::FAILED_REPLY)?;
             return Ok(Flow::Continue);
@@ -109,7 +116,9 @@ impl Transaction {
         let mut data = binder_transaction_data::for_receiver(self.target.ptr, self.target.cookie);
         data.code = self.code;
         data.flags = self.flags.0;
-        data.sender_euid = self.sender_euid.map_or(u32::MAX, Kuid::into_uid_in_current_ns);
+        data.sender_euid = self
+            .sender_euid
+            .map_or(u32::MAX, Kuid::into_uid_in_current_ns);
         data.sender_pid = match &self.from {
             Some(from) if !from.is_dead() => tgid_seen_by_current(&from.process.task),
             _ => 0,
@@ -124,7 +133,10 @@ fn locate(data: &mut binder_transaction_data, buffer: &Allocation) {
     let address = buffer.address();
     data.data_size = buffer.layout.data_size() as u64;
     data.offsets_size = buffer.layout.offsets_size() as u64;
-    data.set_addresses(address, address.wrapping_add(buffer.layout.offsets_at() as u64));
+    data.set_addresses(
+        address,
+        address.wrapping_add(buffer.layout.offsets_at() as u64),
+    );
 }
 
 fn write_request(
@@ -137,6 +149,9 @@ fn write_request(
         return writer.put_item(Return::TRANSACTION, &transaction_data);
     }
     let secctx = buffer.address().wrapping_add(layout.security_at() as u64);
-    let data = binder_transaction_data_secctx { transaction_data, secctx };
+    let data = binder_transaction_data_secctx {
+        transaction_data,
+        secctx,
+    };
     writer.put_item(Return::TRANSACTION_SEC_CTX, &data)
 }

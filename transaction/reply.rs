@@ -10,6 +10,7 @@ use crate::{
     error::{ExtendedError, TransactionError},
     ffi::task::WakeMode,
     process::BufferKind,
+    reports::{self, Route},
     thread::Thread,
     work::{Notice, Work},
 };
@@ -42,7 +43,17 @@ impl Thread {
         let id = next_id();
         self.set_extended_error(ExtendedError::none(id));
         let Some(call) = self.call_served() else {
-            return self.set_error(id, TransactionError::failed(EPROTO));
+            let error = TransactionError::failed(EPROTO);
+            reports::report(
+                self,
+                data,
+                Route {
+                    is_reply: true,
+                    ..Default::default()
+                },
+                error.code,
+            );
+            return self.set_error(id, error);
         };
         match self.reserve_notice() {
             Ok(notice) => self.reply_to(call, id, notice, data),
@@ -69,10 +80,12 @@ impl Thread {
                 hand_back(call);
             }
             Err(ReplyError::Caller(error)) => {
+                reports::report(self, data, route(&call), error.code);
                 self.complete_call(notice, Completion::Immediate);
                 Transaction::fail_with_id(call, id, error);
             }
             Err(ReplyError::Replier(error)) => {
+                reports::report(self, data, route(&call), error.code);
                 self.recycle_notice(notice);
                 self.leave_call();
                 self.set_error(id, error);
@@ -106,7 +119,12 @@ impl Thread {
         };
         let buffer = self.copy_transaction(data, &from.process, &terms, &[])?;
         let (code, flags, sender_euid) = (data.code, data.flags, Kuid::current_euid());
-        Ok(Reply { buffer, code, flags, sender_euid })
+        Ok(Reply {
+            buffer,
+            code,
+            flags,
+            sender_euid,
+        })
     }
 
     /// Whether this thread waits for the reply to `call` and nothing else.
@@ -168,6 +186,16 @@ impl Completion {
         } else {
             Self::Immediate
         }
+    }
+}
+
+/// Where the reply to `call` goes, for a report.
+fn route(call: &Transaction) -> Route {
+    let from = call.from.as_ref();
+    Route {
+        to_pid: from.map(|from| from.process.pid),
+        to_tid: from.map(|from| from.tid),
+        is_reply: true,
     }
 }
 

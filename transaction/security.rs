@@ -2,14 +2,16 @@
 
 //! What the security modules of the kernel say and give.
 
-use kernel::{prelude::*, security::{self, SecurityCtx}};
+use kernel::{
+    prelude::*,
+    security::{self, SecurityCtx},
+};
 
 use crate::{error::TransactionError, process::Process};
 
 /// Asks whether `from` may call `to`. A refusal is always `EPERM`.
 pub(super) fn check_call(from: &Process, to: &Process) -> Result<(), TransactionError> {
-    security::binder_transaction(&from.cred, &to.cred)
-        .map_err(|_| TransactionError::failed(EPERM))
+    security::binder_transaction(&from.cred, &to.cred).map_err(|_| TransactionError::failed(EPERM))
 }
 
 /// The security context of a sender, as far as the receiving node asks for it.

@@ -15,11 +15,19 @@ use crate::{
     ffi::task::WakeMode,
     node::NodeClaim,
     process::{BufferKind, Process, Wakeup},
+    reports::{self, Route},
     thread::Thread,
     work::{Notice, Work},
 };
 
 type Outcome<T> = core::result::Result<T, TransactionError>;
+
+/// What is worth a report although the message was accepted.
+#[derive(Clone, Copy)]
+enum Warning {
+    /// Its sender floods the target.
+    Spam,
+}
 
 impl Thread {
     /// Carries out a `BC_TRANSACTION`.
@@ -29,39 +37,63 @@ impl Thread {
     pub(crate) fn send(self: &Arc<Self>, data: &TransactionData) {
         let id = next_id();
         self.set_extended_error(ExtendedError::none(id));
-        let result = if data.flags.has(TransactionFlags::ONE_WAY) {
-            self.send_oneway(id, data)
-        } else {
-            self.send_call(id, data)
-        };
-        if let Err(error) = result {
-            self.set_error(id, error);
+        let mut route = Route::default();
+        let result = self.find_target(data).and_then(|target| {
+            route.to_pid = Some(target.node().owner.pid);
+            if data.flags.has(TransactionFlags::ONE_WAY) {
+                self.send_oneway(id, data, target)
+            } else {
+                self.send_call(id, data, target)
+            }
+        });
+        match result {
+            Ok(None) => {}
+            Ok(Some(Warning::Spam)) => {
+                reports::report(self, data, route, Return::ONEWAY_SPAM_SUSPECT)
+            }
+            Err(error) => {
+                reports::report(self, data, route, error.code);
+                self.set_error(id, error);
+            }
         }
     }
 
     /// A message that nobody answers.
-    fn send_oneway(self: &Arc<Self>, id: u32, data: &TransactionData) -> Outcome<()> {
-        let target = self.find_target(data)?;
+    fn send_oneway(
+        self: &Arc<Self>,
+        id: u32,
+        data: &TransactionData,
+        target: NodeClaim,
+    ) -> Outcome<Option<Warning>> {
         let owner = target.node().owner.clone();
         let mut notice = self.reserve_notice()?;
         let mut transaction = Transaction::empty()?;
-        let kind = BufferKind::Oneway { sender: self.process.pid };
+        let kind = BufferKind::Oneway {
+            sender: self.process.pid,
+        };
         let mut buffer = self.fill_buffer(data, target, kind)?;
         buffer.contents().blocks_oneway = true;
+        let warning = buffer.is_spam.then_some(Warning::Spam);
         notice.code = if buffer.is_spam && self.process.wants_spam_reports() {
             Return::ONEWAY_SPAM_SUSPECT
         } else {
             Return::TRANSACTION_COMPLETE
         };
-        transaction.as_mut().prepare(id, data, None, Chain::default(), buffer);
+        transaction
+            .as_mut()
+            .prepare(id, data, None, Chain::default(), buffer);
         submit_oneway(transaction.into(), &owner)?;
         self.push_notice(notice);
-        Ok(())
+        Ok(warning)
     }
 
     /// A message whose sender will wait for the answer.
-    fn send_call(self: &Arc<Self>, id: u32, data: &TransactionData) -> Outcome<()> {
-        let target = self.find_target(data)?;
+    fn send_call(
+        self: &Arc<Self>,
+        id: u32,
+        data: &TransactionData,
+        target: NodeClaim,
+    ) -> Outcome<Option<Warning>> {
         let owner = target.node().owner.clone();
         let outer = self.check_may_call()?;
         let notice = self.reserve_notice()?;
@@ -69,11 +101,13 @@ impl Thread {
         let buffer = self.fill_buffer(data, target, BufferKind::Sync)?;
         let chain = Chain::behind(outer);
         let nearest = chain.nearest_thread(&owner);
-        transaction.as_mut().prepare(id, data, Some(self.clone()), chain, buffer);
+        transaction
+            .as_mut()
+            .prepare(id, data, Some(self.clone()), chain, buffer);
         let call: Arc<Transaction> = transaction.into();
         let wakeup = self.submit_call(call, notice, &owner, nearest)?;
         wakeup.wake(&owner);
-        Ok(())
+        Ok(None)
     }
 
     /// Finds the node behind the handle and asks whether it may be called.
@@ -107,7 +141,10 @@ impl Thread {
         } else {
             SenderContext::NotWanted
         };
-        let terms = Terms { accepts_files: accepts_files(flags), kind };
+        let terms = Terms {
+            accepts_files: accepts_files(flags),
+            kind,
+        };
         let mut buffer = self.copy_transaction(data, &owner, &terms, context.bytes())?;
         buffer.contents().target = Some(target);
         Ok(buffer)
@@ -196,7 +233,10 @@ impl Transaction {
         mut buffer: Allocation,
     ) {
         let target = buffer.contents().target.as_ref().map(|claim| claim.node());
-        let target = target.map(|node| TargetName { ptr: node.ptr, cookie: node.cookie });
+        let target = target.map(|node| TargetName {
+            ptr: node.ptr,
+            cookie: node.cookie,
+        });
         let this = self.project();
         *this.id = id;
         *this.from = from;
