@@ -40,7 +40,7 @@
 //! while pool.alloc(0).is_some() {}
 //! assert_eq!(pool.len(), 64);
 //! let memory = pool.grow_request().ok_or(ENOSPC)?.allocate()?;
-//! assert!(pool.install(memory).is_ok());
+//! pool.install(&mut Some(memory));
 //! assert_eq!(pool.alloc(0), Some(64));
 //! ```
 
@@ -247,20 +247,17 @@ impl IdPool {
         self.tree.request().map(GrowRequest)
     }
 
-    /// Takes memory into use.
+    /// Takes memory, if there is any, into use.
     ///
-    /// # Errors
-    ///
-    /// Gives the memory back, to be dropped without a lock, if another thread grew or
-    /// shrunk the pool since the request was made.
-    pub(crate) fn install(&mut self, block: Block) -> Result<(), Block> {
+    /// Leaves it, to be dropped without a lock, if it does not fit any more because another
+    /// thread grew or shrunk the pool since the request was made.
+    pub(crate) fn install(&mut self, memory: &mut Option<Block>) {
         let was_inline = self.tree.is_empty();
-        self.tree.install(block)?;
-        if was_inline {
+        self.tree.install(memory);
+        if was_inline && !self.tree.is_empty() {
             self.tree.set_word(0, self.inline);
             self.inline = 0;
         }
-        Ok(())
     }
 
     /// Removes capacity, if more is unused than is worth keeping; see [`Keep`].

@@ -265,11 +265,14 @@ impl Tree {
         Some(Request { words, levels })
     }
 
-    /// Adds a block; gives it back if it is not the next one.
-    pub(super) fn install(&mut self, block: Block) -> Result<(), Block> {
-        let Block { words, levels } = block;
+    /// Adds a block; leaves it if it is not the next one.
+    pub(super) fn install(&mut self, block: &mut Option<Block>) {
+        let Some(Block { words, levels }) = block.take() else {
+            return;
+        };
         if let Err(words) = self.words.install(words) {
-            return Err(Block { words, levels });
+            *block = Some(Block { words, levels });
+            return;
         }
         for (level, storage) in self.levels.iter_mut().zip(levels) {
             // Level and words change together, so what fits one fits the other.
@@ -284,7 +287,6 @@ impl Tree {
             *node = Node { full: 0, used: 0 };
         }
         self.climb(1, new, (false, false));
-        Ok(())
     }
 
     /// Removes the last block. What it says about its ids is lost.
