@@ -17,6 +17,8 @@ extern crate std;
 pub mod shim;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod timing;
 
 /// The driver's files, at the place where they are in the module.
 #[path = "../../.."]
