@@ -49,9 +49,7 @@ pub(crate) enum Attempt<R, Q> {
 /// ```ignore
 /// let id = retry(|grown| {
 ///     let mut pool = process.pool.lock();
-///     if let Some(memory) = grown.take() {
-///         *grown = pool.install(memory).err();
-///     }
+///     pool.install(grown);
 ///     match pool.alloc(1) {
 ///         Some(id) => Attempt::Done(Ok(id)),
 ///         None => match pool.grow_request() {

@@ -17,7 +17,7 @@
 //!
 //! The first 64 ids need no allocation. Beyond, capacity comes and goes in steps of 4096
 //! ids, 512 bytes each plus one part in 20 for summaries and pointers; nothing is moved or
-//! copied, and no allocation exceeds a page (see [`chunked`](crate::chunked)).
+//! copied, and no allocation is larger than 1.5 KiB. With [`MAX_IDS`] the tree has four levels.
 //!
 //! # Growing and shrinking
 //!
@@ -40,13 +40,14 @@
 //! while pool.alloc(0).is_some() {}
 //! assert_eq!(pool.len(), 64);
 //! let memory = pool.grow_request().ok_or(ENOSPC)?.allocate()?;
-//! assert!(pool.install(memory).is_ok());
+//! pool.install(&mut Some(memory));
 //! assert_eq!(pool.alloc(0), Some(64));
 //! ```
 
+mod node;
 mod tree;
 
-use self::tree::Tree;
+use self::{node::Seek, tree::Tree};
 use crate::{grow::Request, shim::AllocError};
 
 pub(crate) use self::tree::Block;
@@ -56,7 +57,7 @@ pub(crate) const INLINE_IDS: u32 = 64;
 /// Ids by which the capacity grows and shrinks.
 pub(crate) const STEP: u32 = 4096;
 /// Largest capacity.
-pub(crate) const MAX_IDS: u32 = 1 << 30;
+pub(crate) const MAX_IDS: u32 = 1 << 24;
 
 /// An id can not be reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +157,7 @@ impl IdPool {
     #[inline]
     pub(crate) fn find(&self, from: u32) -> Option<u32> {
         if !self.tree.is_empty() {
-            return self.tree.next_free(from);
+            return self.tree.next(from, Seek::Free);
         }
         let free = !self.inline & from_bit(from)?;
         (free != 0).then(|| free.trailing_zeros())
@@ -182,13 +183,15 @@ impl IdPool {
         if id >= self.capacity() {
             return Err(ReserveError::OutOfRange);
         }
-        if self.contains(id) {
-            return Err(ReserveError::Used);
-        }
-        if self.tree.is_empty() {
+        let was_free = if self.tree.is_empty() {
+            let before = self.inline;
             self.inline |= 1 << id;
+            before != self.inline
         } else {
-            self.tree.set(id);
+            self.tree.set(id)
+        };
+        if !was_free {
+            return Err(ReserveError::Used);
         }
         self.used += 1;
         Ok(())
@@ -201,13 +204,17 @@ impl IdPool {
     /// [`NotUsed`] if it is not in use; nothing changes.
     #[inline]
     pub(crate) fn release(&mut self, id: u32) -> Result<(), NotUsed> {
-        if !self.contains(id) {
-            return Err(NotUsed);
-        }
-        if self.tree.is_empty() {
+        let was_used = if !self.tree.is_empty() {
+            self.tree.clear(id)
+        } else if id < INLINE_IDS {
+            let before = self.inline;
             self.inline &= !(1 << id);
+            before != self.inline
         } else {
-            self.tree.clear(id);
+            false
+        };
+        if !was_used {
+            return Err(NotUsed);
         }
         self.used -= 1;
         Ok(())
@@ -226,7 +233,7 @@ impl IdPool {
     /// The lowest id in use that is not below `from`.
     pub(crate) fn next_used(&self, from: u32) -> Option<u32> {
         if !self.tree.is_empty() {
-            return self.tree.next_used(from);
+            return self.tree.next(from, Seek::Used);
         }
         let used = self.inline & from_bit(from)?;
         (used != 0).then(|| used.trailing_zeros())
@@ -247,20 +254,17 @@ impl IdPool {
         self.tree.request().map(GrowRequest)
     }
 
-    /// Takes memory into use.
+    /// Takes memory, if there is any, into use.
     ///
-    /// # Errors
-    ///
-    /// Gives the memory back, to be dropped without a lock, if another thread grew or
-    /// shrunk the pool since the request was made.
-    pub(crate) fn install(&mut self, block: Block) -> Result<(), Block> {
+    /// Leaves it, to be dropped without a lock, if it does not fit any more because another
+    /// thread grew or shrunk the pool since the request was made.
+    pub(crate) fn install(&mut self, memory: &mut Option<Block>) {
         let was_inline = self.tree.is_empty();
-        self.tree.install(block)?;
-        if was_inline {
-            self.tree.set_word(0, self.inline);
-            self.inline = 0;
+        self.tree.install(memory);
+        if was_inline && !self.tree.is_empty() {
+            let first = core::mem::take(&mut self.inline);
+            self.tree.change(0, |_| first);
         }
-        Ok(())
     }
 
     /// Removes capacity, if more is unused than is worth keeping; see [`Keep`].

@@ -22,11 +22,12 @@ use crate::{
 };
 
 pub(crate) mod oneway;
+#[allow(dead_code)]
 pub(crate) mod refcount;
 
 use self::{
     oneway::OnewayQueue,
-    refcount::{Actions, Refcount},
+    refcount::{Actions, Claims, Refcount},
 };
 
 /// An object of a process, named by a pointer and a cookie of its user space.
@@ -44,7 +45,6 @@ use self::{
 /// believes so, and by whoever points to it.
 pub(crate) struct Node {
     link: Link,
-    pub(crate) id: u32,
     pub(crate) ptr: u64,
     pub(crate) cookie: u64,
     pub(crate) flags: NodeFlags,
@@ -65,14 +65,12 @@ impl Node {
     /// A node without claims that is in no table yet.
     pub(crate) fn new(
         owner: &Arc<Process>,
-        id: u32,
         ptr: u64,
         cookie: u64,
         flags: NodeFlags,
     ) -> Result<Arc<Self>> {
         let node = Self {
             link: Link::new(),
-            id,
             ptr,
             cookie,
             flags,
@@ -189,16 +187,17 @@ impl Node {
         drop(removed);
     }
 
-    fn is_strong(&self) -> bool {
-        self.strong.load(Acquire) != 0
+    /// Whether there are claims of each kind; exact under the owner's lock.
+    fn claims(&self, sched: &mut Sched) -> Claims {
+        let strong = self.strong.load(Acquire) != 0;
+        let weak = self.state(sched).weak != 0;
+        Claims { strong, weak }
     }
 
     /// Queues the node if its owner must be told something.
     fn announce(self: &Arc<Self>, sched: &mut Sched, via: Option<&Thread>) -> Wakeup {
-        let strong = self.is_strong();
-        let state = self.state(sched);
-        let weak = state.weak != 0;
-        if sched.is_dead() || !self.state(sched).told.needs_work(strong, weak) {
+        let claims = self.claims(sched);
+        if sched.is_dead() || !self.state(sched).told.needs_work(claims) {
             return Wakeup::nobody();
         }
         match via {
@@ -221,10 +220,8 @@ impl Node {
     pub(crate) fn deliver(self: &Arc<Self>) -> Actions {
         let (actions, removed) = {
             let mut sched = self.owner.sched.lock();
-            let strong = self.is_strong();
-            let state = self.state(&mut sched);
-            let weak = state.weak != 0;
-            let actions = state.told.step(strong, weak);
+            let claims = self.claims(&mut sched);
+            let actions = self.state(&mut sched).told.step(claims);
             (actions, self.remove_if_unused(&mut sched))
         };
         drop(removed);
@@ -276,10 +273,8 @@ impl Node {
     ///
     /// The result is to be dropped after unlocking.
     fn remove_if_unused(self: &Arc<Self>, sched: &mut Sched) -> Option<RBTreeNode<u64, Arc<Node>>> {
-        let strong = self.is_strong();
-        let state = self.state(sched);
-        let weak = state.weak != 0;
-        if !state.told.removable(strong, weak) || self.link.is_queued() {
+        let claims = self.claims(sched);
+        if !self.state(sched).told.removable(claims) || self.link.is_queued() {
             return None;
         }
         sched.remove_node(self)

@@ -32,7 +32,7 @@
 //! # Memory
 //!
 //! Nothing here allocates or frees but [`GrowRequest::allocate`] and the drop of what
-//! [`RangeAlloc::install`] or [`RangeAlloc::trim`] returns; both happen without a lock. See
+//! [`RangeAlloc::install`] leaves or [`RangeAlloc::trim`] returns; both happen without a lock. See
 //! [`grow`](crate::grow) for the pattern.
 
 mod bins;
@@ -91,6 +91,17 @@ pub(crate) struct Allocated {
     pub(crate) slot: Slot,
     /// Whether its sender overuses the room for oneway requests.
     pub(crate) spam: Spam,
+}
+
+/// Why a mapping can not be managed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InitError {
+    /// There is one already.
+    Mapped,
+    /// It has no room for one buffer.
+    TooSmall,
+    /// The memory passed does not suffice.
+    NoMemory,
 }
 
 /// Why there is no buffer.
@@ -178,17 +189,27 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     }
 
     /// Starts to manage a mapping of `size` bytes, of which at most [`MAX_MAPPING`] are used.
-    /// `memory` is what [`GrowRequest::first`] allocated.
+    /// `memory` is what [`GrowRequest::first`] allocated; it is left in place on failure.
     ///
     /// # Errors
     ///
-    /// Gives `memory` back if there is a mapping already or if `size` is less than 8.
-    pub(crate) fn init(&mut self, size: usize, memory: Growth<T, N>) -> Result<(), Growth<T, N>> {
+    /// See [`InitError`]; nothing has changed then.
+    pub(crate) fn init(
+        &mut self,
+        size: usize,
+        memory: &mut Option<Growth<T, N>>,
+    ) -> Result<(), InitError> {
         let size = size.min(MAX_MAPPING) as u32 & !(UNIT - 1);
-        if self.size != 0 || size == 0 {
-            return Err(memory);
+        if self.size != 0 {
+            return Err(InitError::Mapped);
         }
-        self.install(memory)?;
+        if size == 0 {
+            return Err(InitError::TooSmall);
+        }
+        self.install(memory);
+        if !self.bins.is_ready() || !self.ranges.has_spare() {
+            return Err(InitError::NoMemory);
+        }
         self.size = size;
         self.start();
         Ok(())

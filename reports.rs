@@ -10,9 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use kernel::{
     module::this_module,
-    net::netlink::{
-        Family, MulticastGroup, NetlinkSkBuff, Registration, GENLMSG_DEFAULT_SIZE,
-    },
+    net::netlink::{Family, MulticastGroup, NetlinkSkBuff, Registration, GENLMSG_DEFAULT_SIZE},
     prelude::*,
 };
 

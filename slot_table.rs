@@ -16,7 +16,7 @@
 //! ```ignore
 //! let mut table = SlotTable::<KBox<Entry>, 64>::new();
 //! let memory = table.grow_request().ok_or(ENOSPC)?.allocate()?;
-//! assert!(table.install(memory).is_ok());
+//! table.install(&mut Some(memory));
 //! assert!(table.set(3, entry).is_ok());
 //! assert!(table.get(3).is_some());
 //! let entry = table.take(3);
@@ -139,14 +139,14 @@ impl<T, const N: usize> SlotTable<T, N> {
         })
     }
 
-    /// Takes memory into use.
+    /// Takes memory, if there is any, into use.
     ///
-    /// # Errors
-    ///
-    /// Gives the memory back, to be dropped without a lock, if another thread grew or
-    /// shrunk the table since the request was made.
-    pub(crate) fn install(&mut self, slots: Slots<T, N>) -> Result<(), Slots<T, N>> {
-        self.slots.install(slots.0).map_err(Slots)
+    /// Leaves it, to be dropped without a lock, if it does not fit any more because another
+    /// thread grew or shrunk the table since the request was made.
+    pub(crate) fn install(&mut self, memory: &mut Option<Slots<T, N>>) {
+        if let Some(slots) = memory.take() {
+            *memory = self.slots.install(slots.0).err().map(Slots);
+        }
     }
 
     /// Removes the last `N` slots if that leaves at least `keep` slots, and if they are
@@ -171,8 +171,7 @@ mod tests {
     fn grown(chunks: usize) -> SlotTable<u32, 4> {
         let mut table = SlotTable::new();
         for _ in 0..chunks {
-            let slots = table.grow_request().unwrap().allocate().unwrap();
-            assert!(table.install(slots).is_ok());
+            table.install(&mut table.grow_request().unwrap().allocate().ok());
         }
         table
     }
@@ -213,10 +212,10 @@ mod tests {
     #[test]
     fn outdated_memory_is_given_back() {
         let mut table = grown(0);
-        let late = table.grow_request().unwrap().allocate().unwrap();
-        let slots = table.grow_request().unwrap().allocate().unwrap();
-        assert!(table.install(slots).is_ok());
-        assert!(table.install(late).is_err());
+        let mut late = table.grow_request().unwrap().allocate().ok();
+        table.install(&mut table.grow_request().unwrap().allocate().ok());
+        table.install(&mut late);
+        assert!(late.is_some());
         assert_eq!(table.capacity(), 4);
     }
 }

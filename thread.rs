@@ -23,6 +23,7 @@ use crate::{
 
 mod commands;
 mod exit;
+#[allow(dead_code)]
 pub(crate) mod looper;
 mod poll;
 mod queue;

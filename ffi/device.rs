@@ -53,7 +53,7 @@ impl DeviceNode {
         // longer than the registration, which ends in `drop`.
         let registered = unsafe {
             (*misc).minor = bindings::MISC_DYNAMIC_MINOR as c_int;
-            (*misc).name = node.name.as_ptr().cast();
+            (*misc).name = node.name.as_char_ptr();
             (*misc).fops = file_ops::operations();
             (*misc).mode = 0;
             to_result(bindings::misc_register(misc))

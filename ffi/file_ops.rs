@@ -53,6 +53,9 @@ unsafe fn process_of<'a>(file: *mut bindings::file) -> ArcBorrow<'a, Process> {
     unsafe { Arc::<Process>::borrow((*file).private_data) }
 }
 
+/// # Safety
+///
+/// `open` of the table: called with the inode and a file that nobody else uses yet.
 unsafe extern "C" fn open(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     // SAFETY: The misc core stores the address of the device it found, and holds
     // its list lock, so the device cannot go away during this call.
@@ -69,12 +72,18 @@ unsafe extern "C" fn open(_inode: *mut bindings::inode, file: *mut bindings::fil
     }
 }
 
+/// # Safety
+///
+/// `flush` of the table: called for an open file.
 unsafe extern "C" fn flush(file: *mut bindings::file, _id: bindings::fl_owner_t) -> c_int {
     // SAFETY: Called for an open file.
     unsafe { process_of(file) }.flush();
     0
 }
 
+/// # Safety
+///
+/// `release` of the table: called last, once, for a file that `open` accepted.
 unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     // SAFETY: Called once, last, for a file that `open` accepted.
     let process = unsafe { Arc::<Process>::from_foreign((*file).private_data) };
@@ -82,6 +91,9 @@ unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::
     0
 }
 
+/// # Safety
+///
+/// `unlocked_ioctl` of the table: called for an open file.
 unsafe extern "C" fn ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong) -> c_long {
     // SAFETY: Called for an open file.
     let (process, local) = unsafe { (process_of(file), LocalFile::from_raw_file(file)) };
@@ -92,6 +104,9 @@ unsafe extern "C" fn ioctl(file: *mut bindings::file, cmd: c_uint, arg: c_ulong)
     }
 }
 
+/// # Safety
+///
+/// `poll` of the table: called for an open file, `table` is valid for the call.
 unsafe extern "C" fn poll(
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
@@ -110,6 +125,9 @@ unsafe extern "C" fn poll(
     }
 }
 
+/// # Safety
+///
+/// `mmap` of the table: called for an open file, with the address space locked for writing.
 unsafe extern "C" fn mmap(file: *mut bindings::file, vma: *mut bindings::vm_area_struct) -> c_int {
     // SAFETY: Called for an open file, with an area that is being set up and that
     // the caller holds locked for writing.

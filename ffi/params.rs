@@ -10,7 +10,7 @@ use core::{cell::UnsafeCell, ptr};
 use kernel::{
     bindings,
     prelude::*,
-    str::{CStr, CStrExt},
+    str::{as_char_ptr_in_const_context, CStr, CStrExt},
 };
 
 /// Storage that the parameter code of the kernel writes before `init` runs.
@@ -32,12 +32,11 @@ unsafe impl Sync for Descriptor {}
 #[used(compiler)]
 static DEVICES_DESCRIPTOR: Descriptor = Descriptor(bindings::kernel_param {
     #[cfg(MODULE)]
-    name: c"devices".as_ptr().cast(),
+    name: as_char_ptr_in_const_context(c"devices"),
     #[cfg(not(MODULE))]
-    name: c"rust_binder.devices".as_ptr().cast(),
+    name: as_char_ptr_in_const_context(c"rust_binder.devices"),
     #[cfg(MODULE)]
-    // SAFETY: The kernel provides the object for as long as the module is there.
-    mod_: unsafe { (&raw const bindings::__this_module).cast_mut() },
+    mod_: (&raw const bindings::__this_module).cast_mut(),
     #[cfg(not(MODULE))]
     mod_: ptr::null_mut(),
     ops: &raw const bindings::param_ops_charp,

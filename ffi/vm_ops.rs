@@ -49,6 +49,10 @@ pub(crate) fn belongs_to(area: &VmaRef, process: &Process) -> bool {
 }
 
 /// Part or all of a mapping went away: nothing may be delivered through it.
+///
+/// # Safety
+///
+/// `close` of the table: called for an area that `install` was called for.
 unsafe extern "C" fn close(vma: *mut bindings::vm_area_struct) {
     // SAFETY: The area holds a reference to its file, which is therefore open and
     // belongs to this driver, see `file_ops`.
@@ -58,6 +62,10 @@ unsafe extern "C" fn close(vma: *mut bindings::vm_area_struct) {
 
 /// The driver maps pages before it tells user space of them, so that an access
 /// which finds none is an access to memory that was never handed out.
+///
+/// # Safety
+///
+/// `fault` of the table; accesses nothing.
 unsafe extern "C" fn fault(_fault: *mut bindings::vm_fault) -> bindings::vm_fault_t {
     bindings::vm_fault_reason_VM_FAULT_SIGBUS
 }

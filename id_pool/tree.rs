@@ -2,99 +2,132 @@
 
 //! The bitmap of an id pool with its summaries.
 //!
-//! The bitmap consists of words of 64 ids. A node of the first level sums up 64 words, a
-//! node of the next level sums up 64 nodes of the level below. Capacity is added in blocks
-//! of 64 words, each with its node of the first level.
+//! A block is 64 words of bitmap, a group is 64 blocks, and there are at most 64 groups.
+//! Each block, each group and the tree itself has a [`Node`] that sums up its children.
+//! Nodes lie beside the pointers to the children, so that a step down costs one cache line.
 
-use crate::{
-    chunked::{ChunkRequest, Chunked, Storage},
-    shim::AllocError,
-};
+use super::node::{first_in_word, Node, Seek, Summary, FAN};
+use crate::shim::{AllocError, Chunk};
 
-/// Children of a node; words of a block.
-const FAN: u32 = 64;
-/// Levels above the bitmap: 64^5 ids are the largest capacity.
-const LEVELS: usize = 4;
+/// Number of children as an array length.
+const CHILDREN: usize = FAN as usize;
 /// Blocks at most.
 const MAX_BLOCKS: u32 = super::MAX_IDS / super::STEP;
-/// Nodes in one allocation: 128 bytes.
-const NODES: usize = 8;
 
-/// Summary of 64 children.
-#[derive(Clone, Copy)]
-struct Node {
-    /// Children without a free id. Children that do not exist count as full.
-    full: u64,
-    /// Children with a used id.
-    used: u64,
+type Words = Chunk<u64, CHILDREN>;
+type Blocks = Chunk<BlockSlot, CHILDREN>;
+type Groups = Chunk<GroupSlot, CHILDREN>;
+
+/// A block: sums up 64 words of 64 ids.
+struct BlockSlot {
+    node: Node,
+    words: Option<Words>,
 }
 
-impl Node {
-    const VOID: Self = Self {
-        full: u64::MAX,
-        used: 0,
+/// A group: sums up 64 blocks.
+struct GroupSlot {
+    node: Node,
+    blocks: Option<Blocks>,
+}
+
+impl BlockSlot {
+    const EMPTY: Self = Self {
+        node: Node::VOID,
+        words: None,
     };
 
-    /// Whether the node is full, and whether it is used: its bits in its parent.
     #[inline]
-    fn summary(self) -> (bool, bool) {
-        (self.full == u64::MAX, self.used != 0)
+    fn word(&self, at: u32) -> Option<u64> {
+        self.words.as_ref()?.get((at % FAN) as usize).copied()
+    }
+
+    /// The first word and id, as one number, for which the search succeeds.
+    #[inline]
+    fn first(&self, seek: Seek) -> Option<u32> {
+        let word = self.node.first(seek)?;
+        Some(word * FAN + first_in_word(self.word(word)?, 0, seek)?)
     }
 }
 
-/// The bitmap with its summaries.
+impl GroupSlot {
+    const EMPTY: Self = Self {
+        node: Node::VOID,
+        blocks: None,
+    };
+
+    #[inline]
+    fn block(&self, at: u32) -> Option<&BlockSlot> {
+        self.blocks.as_ref()?.get((at % FAN) as usize)
+    }
+
+    #[inline]
+    fn block_mut(&mut self, at: u32) -> Option<&mut BlockSlot> {
+        self.blocks.as_mut()?.get_mut((at % FAN) as usize)
+    }
+
+    /// The first block, word and id, as one number, for which the search succeeds.
+    #[inline]
+    fn first(&self, seek: Seek) -> Option<u32> {
+        let block = self.node.first(seek)?;
+        Some(block * FAN * FAN + self.block(block)?.first(seek)?)
+    }
+}
+
+/// The tree.
 ///
 /// # Invariants
 ///
-/// * The bitmap has `blocks` blocks, and each level has the nodes that sum them up.
-/// * The two bits of a node for a child are what the child is. Children and nodes that
-///   sum up nothing are [`Node::VOID`].
+/// * Blocks `0..blocks` have words, no others.
+/// * A group has an array of blocks if and only if one of them has words.
+/// * The bits of a node for a child are the summary of that child.
 pub(super) struct Tree {
     blocks: u32,
-    words: Chunked<u64, { FAN as usize }>,
-    levels: [Chunked<Node, NODES>; LEVELS],
+    node: Node,
+    /// Group 0 lies here, so that fewer than 262,144 ids need no array of groups.
+    first: GroupSlot,
+    others: Option<Groups>,
 }
 
 /// Request for one more block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    words: ChunkRequest<{ FAN as usize }>,
-    levels: [Option<ChunkRequest<NODES>>; LEVELS],
+    block: u32,
 }
 
 /// Memory for 4096 ids of a pool.
 pub(crate) struct Block {
-    words: Storage<u64, { FAN as usize }>,
-    levels: [Option<Storage<Node, NODES>>; LEVELS],
+    block: u32,
+    words: Words,
+    blocks: Option<Blocks>,
+    groups: Option<Groups>,
 }
 
 impl Request {
     /// Allocates the block. May sleep.
     pub(super) fn allocate(self) -> Result<Block, AllocError> {
-        let mut block = Block {
-            words: self.words.allocate(|_| 0)?,
-            levels: [const { None }; LEVELS],
-        };
-        for (level, request) in block.levels.iter_mut().zip(self.levels) {
-            *level = request.map(|r| r.allocate(|_| Node::VOID)).transpose()?;
-        }
-        Ok(block)
+        let block = self.block;
+        let blocks = block % FAN == 0;
+        let groups = block == FAN;
+        Ok(Block {
+            block,
+            words: Chunk::new(|_| 0)?,
+            blocks: blocks
+                .then(|| Chunk::new(|_| BlockSlot::EMPTY))
+                .transpose()?,
+            groups: groups
+                .then(|| Chunk::new(|_| GroupSlot::EMPTY))
+                .transpose()?,
+        })
     }
-}
-
-/// What a search looks for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Seek {
-    Free,
-    Used,
 }
 
 impl Tree {
     pub(super) const fn new() -> Self {
         Self {
             blocks: 0,
-            words: Chunked::new(),
-            levels: [const { Chunked::new() }; LEVELS],
+            node: Node::VOID,
+            first: GroupSlot::EMPTY,
+            others: None,
         }
     }
 
@@ -111,203 +144,169 @@ impl Tree {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> usize {
-        self.words.bytes() + self.levels.iter().map(Chunked::bytes).sum::<usize>()
+        let groups = self
+            .others
+            .as_ref()
+            .map_or(0, |others| size_of_val(&**others));
+        self.blocks as usize * size_of::<[u64; CHILDREN]>()
+            + self.blocks.div_ceil(FAN) as usize * size_of::<[BlockSlot; CHILDREN]>()
+            + groups
+    }
+
+    #[inline]
+    fn group(&self, at: u32) -> Option<&GroupSlot> {
+        if at == 0 {
+            return Some(&self.first);
+        }
+        self.others.as_ref()?.get(at as usize)
+    }
+
+    #[inline]
+    fn group_mut(&mut self, at: u32) -> Option<&mut GroupSlot> {
+        if at == 0 {
+            return Some(&mut self.first);
+        }
+        self.others.as_mut()?.get_mut(at as usize)
     }
 
     /// A word of the bitmap, 0 if out of range.
     #[inline]
     pub(super) fn word(&self, at: u32) -> u64 {
-        self.words.get(at as usize).copied().unwrap_or(0)
+        let block = at / FAN;
+        let group = self.group(block / FAN);
+        let word = group.and_then(|group| group.block(block)?.word(at));
+        word.unwrap_or(0)
     }
 
-    /// Sets a word of the bitmap and what sums it up.
+    /// Changes a word of the bitmap and what sums it up. Returns the word that it was.
     #[inline]
-    pub(super) fn set_word(&mut self, at: u32, value: u64) {
-        if let Some(word) = self.words.get_mut(at as usize) {
-            *word = value;
-            self.climb(0, at, (value == u64::MAX, value != 0));
-        }
-    }
-
-    /// Enters the summary of a `child` into `level` and, if that changes the summary of the
-    /// node, into the levels above.
-    #[inline]
-    fn climb(&mut self, level: usize, mut child: u32, (mut full, mut used): (bool, bool)) {
-        for level in self.levels.iter_mut().skip(level) {
-            let bit = 1 << (child % FAN);
-            child /= FAN;
-            let Some(node) = level.get_mut(child as usize) else {
-                return;
-            };
-            let before = node.summary();
-            node.full = with_bit(node.full, bit, full);
-            node.used = with_bit(node.used, bit, used);
-            if node.summary() == before {
-                return;
-            }
-            (full, used) = node.summary();
-        }
-    }
-
-    /// Marks an id, which is in range, as used.
-    #[inline]
-    pub(super) fn set(&mut self, id: u32) {
-        let word = self.word(id / FAN);
-        self.set_word(id / FAN, word | 1 << (id % FAN));
-    }
-
-    /// Marks an id, which is in range, as free.
-    #[inline]
-    pub(super) fn clear(&mut self, id: u32) {
-        let word = self.word(id / FAN);
-        self.set_word(id / FAN, word & !(1 << (id % FAN)));
-    }
-
-    /// Lowest free id that is not below `from`.
-    #[inline]
-    pub(super) fn next_free(&self, from: u32) -> Option<u32> {
-        self.next(from, Seek::Free)
-    }
-
-    /// Lowest used id that is not below `from`.
-    pub(super) fn next_used(&self, from: u32) -> Option<u32> {
-        self.next(from, Seek::Used)
-    }
-
-    /// Children of a node in which the search can succeed.
-    #[inline]
-    fn candidates(&self, level: usize, at: u32, seek: Seek) -> Option<u64> {
-        let node = self.levels.get(level)?.get(at as usize)?;
-        Some(match seek {
-            Seek::Free => !node.full,
-            Seek::Used => node.used,
-        })
-    }
-
-    /// Looks into the word of `from`, then climbs until a node has a later child in which
-    /// the search succeeds, then descends.
-    #[inline]
-    fn next(&self, from: u32, seek: Seek) -> Option<u32> {
-        let mut at = from / FAN;
-        let word = *self.words.get(at as usize)?;
-        let bits = Self::bits_of(word, seek) & (u64::MAX << (from % FAN));
-        if bits != 0 {
-            return Some(at * FAN + bits.trailing_zeros());
-        }
-        for level in 0..LEVELS {
-            let child = at % FAN;
-            at /= FAN;
-            let later = self.candidates(level, at, seek)? & ((u64::MAX - 1) << child);
-            if later != 0 {
-                return self.descend(level, at * FAN + later.trailing_zeros(), seek);
+    pub(super) fn change(&mut self, at: u32, change: impl FnOnce(u64) -> u64) -> Option<u64> {
+        let block = at / FAN;
+        let slot = self.group_mut(block / FAN)?.block_mut(block)?;
+        let word = slot.words.as_mut()?.get_mut((at % FAN) as usize)?;
+        let before = *word;
+        *word = change(before);
+        let summary = Summary::of_word(*word);
+        if summary != Summary::of_word(before) {
+            if let Some(summary) = slot.node.enter(at, summary) {
+                self.enter(block, summary);
             }
         }
-        None
+        Some(before)
     }
 
-    /// The lowest id below child `at` of `level`, in which the search succeeds.
+    /// Enters the summary of a block into its group and, if needed, the tree.
     #[inline]
-    fn descend(&self, level: usize, mut at: u32, seek: Seek) -> Option<u32> {
-        for level in (0..level).rev() {
-            at = at * FAN + self.candidates(level, at, seek)?.trailing_zeros();
+    fn enter(&mut self, block: u32, summary: Summary) {
+        let group = block / FAN;
+        let changed = self
+            .group_mut(group)
+            .map(|slot| slot.node.enter(block, summary));
+        if let Some(summary) = changed.flatten() {
+            self.node.enter(group, summary);
         }
-        let bits = Self::bits_of(self.word(at), seek);
-        (bits != 0).then(|| at * FAN + bits.trailing_zeros())
     }
 
+    /// Marks an id as used; says whether it is in range and was free.
     #[inline]
-    fn bits_of(word: u64, seek: Seek) -> u64 {
-        match seek {
-            Seek::Free => !word,
-            Seek::Used => word,
+    pub(super) fn set(&mut self, id: u32) -> bool {
+        let bit = 1 << (id % FAN);
+        let before = self.change(id / FAN, |word| word | bit);
+        before.is_some_and(|word| word & bit == 0)
+    }
+
+    /// Marks an id as free; says whether it is in range and was used.
+    #[inline]
+    pub(super) fn clear(&mut self, id: u32) -> bool {
+        let bit = 1 << (id % FAN);
+        let before = self.change(id / FAN, |word| word & !bit);
+        before.is_some_and(|word| word & bit != 0)
+    }
+
+    /// The lowest id, not below `from`, for which the search succeeds.
+    ///
+    /// Looks at the word of `from`, at the rest of its block, of its group, and of the tree.
+    #[inline]
+    pub(super) fn next(&self, from: u32, seek: Seek) -> Option<u32> {
+        let word = from / FAN;
+        let (block, group) = (word / FAN, word / FAN / FAN);
+        let group_slot = self.group(group)?;
+        let block_slot = group_slot.block(block)?;
+        if let Some(bit) = first_in_word(block_slot.word(word)?, from, seek) {
+            return Some(word * FAN + bit);
         }
+        if let Some(next) = block_slot.node.first_after(word, seek) {
+            let bit = first_in_word(block_slot.word(next)?, 0, seek)?;
+            return Some((block * FAN + next) * FAN + bit);
+        }
+        if let Some(next) = group_slot.node.first_after(block, seek) {
+            let rest = group_slot.block(next)?.first(seek)?;
+            return Some((group * FAN + next) * FAN * FAN + rest);
+        }
+        let next = self.node.first_after(group, seek)?;
+        let rest = self.group(next)?.first(seek)?;
+        Some(next * FAN * FAN * FAN + rest)
     }
 
     /// Highest used id.
     #[inline]
     pub(super) fn highest(&self) -> Option<u32> {
-        let mut at = 0;
-        for level in (0..self.height()).rev() {
-            let node = self.levels.get(level)?.get(at as usize)?;
-            at = at * FAN + node.used.checked_ilog2()?;
-        }
-        Some(at * FAN + self.word(at).checked_ilog2()?)
-    }
-
-    /// Number of levels up to the lowest that has one node.
-    #[inline]
-    fn height(&self) -> usize {
-        match self.blocks {
-            0..=1 => 1,
-            2..=0x40 => 2,
-            0x41..=0x1000 => 3,
-            _ => LEVELS,
-        }
-    }
-
-    /// Number of nodes of a level that sum up this number of blocks.
-    fn nodes(level: usize, blocks: u32) -> usize {
-        (0..level).fold(blocks, |nodes, _| nodes.div_ceil(FAN)) as usize
+        let group = self.node.last_used()?;
+        let group_slot = self.group(group)?;
+        let block = group_slot.node.last_used()?;
+        let block_slot = group_slot.block(block)?;
+        let word = block_slot.node.last_used()?;
+        let bit = block_slot.word(word)?.checked_ilog2()?;
+        Some(((group * FAN + block) * FAN + word) * FAN + bit)
     }
 
     /// What to allocate for one more block.
     pub(super) fn request(&self) -> Option<Request> {
-        if self.blocks >= MAX_BLOCKS {
-            return None;
-        }
-        let mut levels = [None; LEVELS];
-        for (number, (level, request)) in self.levels.iter().zip(&mut levels).enumerate() {
-            if Self::nodes(number, self.blocks + 1) > level.len() {
-                *request = Some(level.request()?);
-            }
-        }
-        let words = self.words.request()?;
-        Some(Request { words, levels })
+        let block = self.blocks;
+        (block < MAX_BLOCKS).then_some(Request { block })
     }
 
-    /// Adds a block; gives it back if it is not the next one.
-    pub(super) fn install(&mut self, block: Block) -> Result<(), Block> {
-        let Block { words, levels } = block;
-        if let Err(words) = self.words.install(words) {
-            return Err(Block { words, levels });
+    /// Adds a block, all of whose ids are free; leaves it if it is not the next one.
+    pub(super) fn install(&mut self, memory: &mut Option<Block>) {
+        let Some(new) = memory.take_if(|new| new.block == self.blocks) else {
+            return;
+        };
+        if let Some(groups) = new.groups {
+            self.others = Some(groups);
         }
-        for (level, storage) in self.levels.iter_mut().zip(levels) {
-            // Level and words change together, so what fits one fits the other.
-            if let Some(storage) = storage {
-                drop(level.install(storage));
-            }
+        let Some(group) = self.group_mut(new.block / FAN) else {
+            return;
+        };
+        if let Some(blocks) = new.blocks {
+            group.blocks = Some(blocks);
         }
-        let new = self.blocks;
+        let Some(slot) = group.block_mut(new.block) else {
+            return;
+        };
+        slot.words = Some(new.words);
+        for word in 0..FAN {
+            slot.node.enter(word, Summary::FREE);
+        }
         self.blocks += 1;
-        let first = self.levels.first_mut();
-        if let Some(node) = first.and_then(|level| level.get_mut(new as usize)) {
-            *node = Node { full: 0, used: 0 };
-        }
-        self.climb(1, new, (false, false));
-        Ok(())
+        self.enter(new.block, Summary::FREE);
     }
 
     /// Removes the last block. What it says about its ids is lost.
     pub(super) fn detach(&mut self) -> Option<Block> {
-        let last = self.blocks.checked_sub(1)?;
-        let words = self.words.detach()?;
-        self.blocks = last;
-        self.climb(1, last, Node::VOID.summary());
-        let mut levels = [const { None }; LEVELS];
-        for (number, (level, storage)) in self.levels.iter_mut().zip(&mut levels).enumerate() {
-            if level.len() >= Self::nodes(number, last) + NODES {
-                *storage = level.detach();
-            }
-        }
-        Some(Block { words, levels })
-    }
-}
-
-#[inline]
-fn with_bit(word: u64, bit: u64, set: bool) -> u64 {
-    if set {
-        word | bit
-    } else {
-        word & !bit
+        let block = self.blocks.checked_sub(1)?;
+        let group = self.group_mut(block / FAN)?;
+        let slot = group.block_mut(block)?;
+        let words = slot.words.take()?;
+        slot.node = Node::VOID;
+        let blocks = group.blocks.take_if(|_| block % FAN == 0);
+        self.enter(block, Summary::VOID);
+        self.blocks = block;
+        let groups = self.others.take_if(|_| block == FAN);
+        Some(Block {
+            block,
+            words,
+            blocks,
+            groups,
+        })
     }
 }

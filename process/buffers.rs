@@ -46,15 +46,10 @@ impl Buffers {
 impl Process {
     /// Makes the table ready for a mapping of `size` bytes.
     pub(super) fn start_buffers(&self, size: usize) -> Result {
-        let memory = GrowRequest::first().allocate()?;
-        let unused = self.buffers.lock().ranges.init(size, memory).err();
-        match unused {
-            None => Ok(()),
-            Some(memory) => {
-                drop(memory);
-                Err(EBUSY)
-            }
-        }
+        let mut memory = Some(GrowRequest::first().allocate()?);
+        let started = self.buffers.lock().ranges.init(size, &mut memory);
+        drop(memory);
+        started.map_err(|_| EBUSY)
     }
 
     /// Reserves a buffer and makes its memory resident.
@@ -90,9 +85,7 @@ impl Process {
             if buffers.dead {
                 return Attempt::Done(Err(TransactionError::DIED));
             }
-            if let Some(grown) = memory.take() {
-                *memory = buffers.ranges.install(grown).err();
-            }
+            buffers.ranges.install(memory);
             match buffers.ranges.alloc(size, kind) {
                 Ok(allocated) => Attempt::Done(Ok(allocated)),
                 Err(AllocFail::NeedDescriptors(request)) => Attempt::Grow(request),

@@ -19,8 +19,8 @@ use crate::{
     debug,
     defs::Strength,
     error::TransactionError,
-    grow::{retry, Attempt, Request},
-    id_pool::{self, IdPool},
+    grow::{give_back, retry, Attempt, Request},
+    id_pool::{self, IdPool, Keep},
     node::{Node, NodeClaim},
 };
 
@@ -289,8 +289,11 @@ impl Process {
     pub(crate) fn dec_handle(&self, handle: u32, strength: Strength) {
         match self.take_count(handle, strength) {
             Some((claim, removed)) => {
-                drop(claim);
-                drop(removed);
+                let was_removed = removed.0.is_some();
+                drop((claim, removed));
+                if was_removed {
+                    give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
+                }
             }
             None => debug::user_error!("drops a reference to handle {handle} that it has not"),
         }
@@ -363,7 +366,11 @@ impl HandleTable {
     fn install(&mut self, got: Got, new: &mut Option<NewEntry>) -> Option<Got> {
         match got {
             Got::Entry(entry) => new.replace(entry).map(Got::Entry),
-            Got::Ids(memory) => self.ids.install(memory).err().map(Got::Ids),
+            Got::Ids(memory) => {
+                let mut memory = Some(memory);
+                self.ids.install(&mut memory);
+                memory.map(Got::Ids)
+            }
             Got::Chunk(chunk) => self.entries.install(chunk).err().map(Got::Chunk),
         }
     }

@@ -9,7 +9,6 @@ use crate::{
     defs::{NodeFlags, Strength},
     node::{Node, NodeClaim},
     thread::Thread,
-    transaction::next_id,
     work::Work,
 };
 
@@ -46,7 +45,7 @@ impl Process {
         let (claim, wakeup) = match existing {
             Some(found) => found,
             None => {
-                let node = Node::new(self, next_id(), name.ptr, name.cookie, name.flags)?;
+                let node = Node::new(self, name.ptr, name.cookie, name.flags)?;
                 let new = RBTreeNode::new(name.ptr, node, GFP_KERNEL)?;
                 self.claim_new(new, name, strength, via)?
             }
@@ -85,7 +84,7 @@ impl Process {
         flags: NodeFlags,
     ) -> Result<NodeClaim> {
         let name = NodeName { ptr, cookie, flags };
-        let node = Node::new(self, next_id(), ptr, cookie, flags)?;
+        let node = Node::new(self, ptr, cookie, flags)?;
         let new = RBTreeNode::new(ptr, node, GFP_KERNEL)?;
         let unused;
         let (claim, _) = {

@@ -96,13 +96,14 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         }
     }
 
-    /// Takes memory into use. O(1).
+    /// Takes memory, if there is any, into use. O(1).
     ///
-    /// # Errors
-    ///
-    /// Gives back what does not fit any more, because another thread grew or trimmed the
-    /// allocator since the request was made. Drop it without a lock, and try again.
-    pub(crate) fn install(&mut self, mut growth: Growth<T, N>) -> Result<(), Growth<T, N>> {
+    /// Leaves what does not fit any more, to be dropped without a lock, because another
+    /// thread grew or trimmed the allocator since the request was made.
+    pub(crate) fn install(&mut self, memory: &mut Option<Growth<T, N>>) {
+        let Some(mut growth) = memory.take() else {
+            return;
+        };
         if !self.bins.is_ready() {
             if let Some(heads) = growth.heads.take() {
                 self.bins.set_heads(heads);
@@ -114,10 +115,8 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         if let Some(senders) = growth.senders.take() {
             growth.senders = self.oneway.install(senders).err();
         }
-        if growth.is_empty() {
-            Ok(())
-        } else {
-            Err(growth)
+        if !growth.is_empty() {
+            *memory = Some(growth);
         }
     }
 

@@ -15,8 +15,9 @@ const ONEWAY: Kind = Kind::Oneway { sender: PID };
 
 fn mapped(size: usize) -> Alloc {
     let mut alloc = Alloc::new();
-    let memory = GrowRequest::first().allocate().unwrap();
-    assert!(alloc.init(size, memory).is_ok());
+    let mut memory = GrowRequest::first().allocate().ok();
+    assert_eq!(alloc.init(size, &mut memory), Ok(()));
+    assert!(memory.is_none());
     alloc
 }
 
@@ -25,7 +26,7 @@ fn get(alloc: &mut Alloc, size: usize, kind: Kind) -> Result<Allocated, AllocFai
     loop {
         match alloc.alloc(size, kind) {
             Err(AllocFail::NeedDescriptors(request)) => {
-                assert!(alloc.install(request.allocate().unwrap()).is_ok());
+                alloc.install(&mut request.allocate().ok());
             }
             result => return result,
         }
@@ -87,10 +88,12 @@ fn maps_once_and_at_most_the_limit() {
     let mut alloc = mapped(MAX_MAPPING + 4096);
     assert_eq!(alloc.size(), MAX_MAPPING);
     assert_eq!(alloc.free_oneway_space(), MAX_MAPPING / 2);
-    let memory = GrowRequest::first().allocate().unwrap();
-    assert!(alloc.init(4096, memory).is_err());
-    let memory = GrowRequest::first().allocate().unwrap();
-    assert!(Alloc::new().init(7, memory).is_err());
+    let mut memory = GrowRequest::first().allocate().ok();
+    assert_eq!(alloc.init(4096, &mut memory), Err(InitError::Mapped));
+    let mut other = Alloc::new();
+    assert_eq!(other.init(7, &mut memory), Err(InitError::TooSmall));
+    assert_eq!(other.init(4096, &mut None), Err(InitError::NoMemory));
+    assert_eq!(other.init(4096, &mut memory), Ok(()));
     check(&alloc);
 }
 
@@ -342,9 +345,10 @@ fn outdated_memory_is_given_back() {
             result => drop(result.unwrap()),
         }
     };
-    let late = request.allocate().unwrap();
+    let mut late = request.allocate().ok();
     slot(&mut alloc, 8);
-    assert!(alloc.install(late).is_err());
+    alloc.install(&mut late);
+    assert!(late.is_some());
     check(&alloc);
 }
 

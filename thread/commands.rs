@@ -160,15 +160,15 @@ impl Thread {
             let mut inner = self.inner.lock();
             inner.looper.register(sched.pool_mut())
         };
-        if result.is_err() {
-            debug::user_error!("BC_REGISTER_LOOPER without request, or after BC_ENTER_LOOPER");
+        if let Err(misuse) = result {
+            debug::user_error!("BC_REGISTER_LOOPER: {misuse:?}");
         }
     }
 
     fn enter_looper(&self) {
         let result = self.inner.lock().looper.enter();
-        if result.is_err() {
-            debug::user_error!("BC_ENTER_LOOPER after BC_REGISTER_LOOPER");
+        if let Err(misuse) = result {
+            debug::user_error!("BC_ENTER_LOOPER: {misuse:?}");
         }
     }
 }

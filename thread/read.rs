@@ -4,7 +4,7 @@
 
 use kernel::{prelude::*, sync::Arc};
 
-use super::{returns::ReturnWriter, wait::Search, Thread};
+use super::{looper::Ready, returns::ReturnWriter, wait::Search, Thread};
 use crate::{
     defs::Return,
     ffi::abi::binder_ptr_cookie,
@@ -117,14 +117,13 @@ impl Thread {
             return false;
         }
         let mut sched = self.process.sched.lock();
-        if !sched.pool_mut().can_grow() || sched.has_ready_thread() {
-            return false;
-        }
-        let is_looper = self.inner.lock().looper.is_looper();
-        if is_looper {
-            sched.pool_mut().request();
-        }
-        is_looper
+        let ready = if sched.has_ready_thread() {
+            Ready::Somebody
+        } else {
+            Ready::Nobody
+        };
+        let looper = self.inner.lock().looper;
+        sched.pool_mut().request_spawn(ready, looper)
     }
 }
 

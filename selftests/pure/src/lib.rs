@@ -4,8 +4,8 @@
 //!
 //! The files below `../../..` are those of the kernel module, not copies: they use
 //! nothing but `core` and `crate::shim`, which this crate provides as the module does.
-//! `cargo test` runs the unit tests in the files and the model tests in `tests/`;
-//! `cargo +nightly miri test` runs them under Miri.
+//! `cargo test --release` runs the unit and model tests in them, `cargo +nightly miri test
+//! --lib` the same under Miri with fewer steps.
 
 #![no_std]
 // Each file is here for itself: what only the driver's other files call is not dead.
@@ -17,6 +17,8 @@ extern crate std;
 pub mod shim;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod timing;
 
 /// The driver's files, at the place where they are in the module.
 #[path = "../../.."]
@@ -26,6 +28,13 @@ mod driver {
     pub(crate) mod id_pool;
     pub(crate) mod range_alloc;
     pub(crate) mod slot_table;
+
+    pub(crate) mod node {
+        pub(crate) mod refcount;
+    }
+    pub(crate) mod thread {
+        pub(crate) mod looper;
+    }
 }
 
 #[allow(unused_imports)]
