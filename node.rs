@@ -248,19 +248,22 @@ impl Node {
     }
 
     /// The oneway message that was out is done with: lets the next one go out.
+    ///
+    /// At the end of the owner whoever ends the node takes the waiting messages one by
+    /// one; taking the next here, on the way out of the last, would be a recursion as deep
+    /// as the queue is long.
     pub(crate) fn advance_oneway(&self) {
-        let (wakeup, cancelled) = {
+        let wakeup = {
             let mut sched = self.owner.sched.lock();
+            if sched.is_dead() {
+                return;
+            }
             match self.state(&mut sched).oneway.advance() {
-                None => (Wakeup::nobody(), None),
-                Some(work) if sched.is_dead() => (Wakeup::nobody(), Some(work)),
-                Some(work) => (sched.push(work), None),
+                Some(work) => sched.push(work),
+                None => Wakeup::nobody(),
             }
         };
         wakeup.wake(&self.owner);
-        if let Some(work) = cancelled {
-            work.cancel();
-        }
     }
 
     /// Makes both counts known to user space without a message, as the manager's

@@ -284,19 +284,23 @@ impl Process {
         Some(())
     }
 
-    /// `BC_RELEASE`, `BC_DECREFS`, and the end of a buffer that held a count. The handle
-    /// goes with its last count.
+    /// `BC_RELEASE`, `BC_DECREFS`. The handle goes with its last count.
     pub(crate) fn dec_handle(&self, handle: u32, strength: Strength) {
-        match self.take_count(handle, strength) {
-            Some((claim, removed)) => {
-                let was_removed = removed.0.is_some();
-                drop((claim, removed));
-                if was_removed {
-                    give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
-                }
-            }
-            None => debug::user_error!("drops a reference to handle {handle} that it has not"),
+        if self.drop_count(handle, strength).is_none() {
+            debug::user_error!("drops a reference to handle {handle} that it has not");
         }
+    }
+
+    /// Drops a count; says nothing if it is not there, as for a buffer whose counts user
+    /// space has dropped itself, or whose process has ended.
+    pub(crate) fn drop_count(&self, handle: u32, strength: Strength) -> Option<()> {
+        let (claim, removed) = self.take_count(handle, strength)?;
+        let was_removed = removed.0.is_some();
+        drop((claim, removed));
+        if was_removed {
+            give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
+        }
+        Some(())
     }
 
     fn take_count(&self, handle: u32, strength: Strength) -> Option<(Option<NodeClaim>, Removed)> {
