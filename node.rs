@@ -21,11 +21,14 @@ use crate::{
     work::Work,
 };
 
+pub(crate) mod death;
+pub(crate) mod obituary;
 pub(crate) mod oneway;
 #[allow(dead_code)]
 pub(crate) mod refcount;
 
 use self::{
+    death::Registrations,
     oneway::OnewayQueue,
     refcount::{Actions, Claims, Refcount},
 };
@@ -58,6 +61,7 @@ pub(crate) struct State {
     /// Weak claims; a strong claim is not counted here.
     weak: usize,
     told: Refcount,
+    deaths: Registrations,
     pub(crate) oneway: OnewayQueue,
 }
 
@@ -81,6 +85,7 @@ impl Node {
                 State {
                     weak: 0,
                     told: Refcount::new(),
+                    deaths: Registrations::new(),
                     oneway: OnewayQueue::new(),
                 },
             ),

@@ -68,7 +68,7 @@ pub(crate) struct Inner {
     /// and calls it serves.
     pub(crate) stack: KVec<Arc<Transaction>>,
     /// The error of the thread's own last command; the write loop stops at it.
-    pub(crate) error: Option<Return>,
+    pub(crate) error: Option<OwnError>,
     extended_error: ExtendedError,
     looper: Looper,
     /// The thread sleeps and whoever gives it work must wake it.
@@ -77,6 +77,15 @@ pub(crate) struct Inner {
     return_now: bool,
     pub(crate) dead: bool,
     spare: Spare,
+}
+
+/// What went wrong with the last command of a thread.
+#[derive(Clone, Copy)]
+pub(crate) enum OwnError {
+    /// This return says it.
+    Command(Return),
+    /// `BR_ERROR` with this errno, negative.
+    Errno(i32),
 }
 
 /// What is kept from one command to the next, so that the usual call allocates
@@ -275,9 +284,20 @@ impl Thread {
         {
             let mut inner = self.inner.lock();
             inner.extended_error = ExtendedError::of(id, error);
-            inner.error = Some(error.code);
+            inner.error = Some(OwnError::Command(error.code));
         }
         self.notify_poll();
+    }
+
+    /// A command failed that has no return of its own for that.
+    fn set_errno(&self, error: Error) {
+        self.inner.lock().error = Some(OwnError::Errno(error.to_errno()));
+        self.notify_poll();
+    }
+
+    /// Whether the thread has said that it serves calls.
+    pub(crate) fn is_looper(&self) -> bool {
+        self.inner.lock().looper.serves()
     }
 
     /// The innermost transaction of the stack.

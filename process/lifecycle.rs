@@ -43,6 +43,7 @@ impl Process {
     /// no more work comes in; the context has no such manager; threads with the calls
     /// they serve, then work nobody took, then nodes with the messages that wait for
     /// them fail; buffers and handles let go of what belongs to others.
+    /// Who asked is told of the death of each node.
     pub(crate) fn release(self: Arc<Self>) {
         self.dead.store(true, Relaxed);
         self.sched.lock().set_dead();
@@ -52,6 +53,7 @@ impl Process {
         self.end_nodes();
         self.end_buffers();
         self.end_handles();
+        self.end_told_deaths();
     }
 
     fn end_todo(&self) {

@@ -40,7 +40,7 @@ impl Thread {
             let work = self.inner.lock().queue.pop_any();
             match work {
                 None => return,
-                Some(Work::Node(node)) => self.process.requeue_node(node),
+                Some(work @ (Work::Node(_) | Work::Death(_))) => self.process.requeue(work),
                 Some(work) => work.cancel(),
             }
         }
@@ -54,6 +54,7 @@ impl Work {
             Work::Request(transaction) => Transaction::fail(transaction, TransactionError::DIED),
             Work::Response(transaction) => drop(transaction),
             Work::Node(node) => drop(node),
+            Work::Death(death) => drop(death),
             Work::Notice(notice) => drop(notice),
         }
     }

@@ -4,11 +4,11 @@
 
 use kernel::{prelude::*, sync::Arc};
 
-use super::{looper::Ready, returns::ReturnWriter, wait::Search, Thread};
+use super::{looper::Ready, returns::ReturnWriter, wait::Search, OwnError, Thread};
 use crate::{
     defs::Return,
     ffi::abi::binder_ptr_cookie,
-    node::{refcount::Actions, Node},
+    node::{death::Death, obituary::News, refcount::Actions, Node},
     work::{Notice, Work},
 };
 
@@ -85,7 +85,11 @@ impl Thread {
             return Ok(());
         }
         let error = self.inner.lock().error.take();
-        error.map_or(Ok(()), |code| writer.put_code(code))
+        match error {
+            None => Ok(()),
+            Some(OwnError::Command(code)) => writer.put_code(code),
+            Some(OwnError::Errno(errno)) => writer.put_item(Return::ERROR, &errno),
+        }
     }
 
     /// Whether a non-blocking read that found nothing is a success: the thread was
@@ -100,6 +104,7 @@ impl Thread {
             Work::Request(transaction) => self.receive_request(transaction, writer),
             Work::Response(transaction) => self.receive_response(transaction, writer),
             Work::Node(node) => deliver_node(&node, writer),
+            Work::Death(death) => deliver_death(&death, writer),
             Work::Notice(notice) => self.deliver_notice(notice, writer),
         }
     }
@@ -124,6 +129,21 @@ impl Thread {
         };
         let looper = self.inner.lock().looper;
         sched.pool_mut().request_spawn(ready, looper)
+    }
+}
+
+/// Tells that an object has died, which ends the read, or that the interest in it has.
+fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter) -> Result<Flow> {
+    match death.read() {
+        News::Dead => {
+            writer.put_item(Return::DEAD_BINDER, &death.cookie)?;
+            Ok(Flow::End)
+        }
+        News::Cleared => {
+            writer.put_item(Return::CLEAR_DEATH_NOTIFICATION_DONE, &death.cookie)?;
+            Ok(Flow::Continue)
+        }
+        News::None => Ok(Flow::Continue),
     }
 }
 

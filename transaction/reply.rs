@@ -11,7 +11,7 @@ use crate::{
     ffi::task::WakeMode,
     process::BufferKind,
     reports::{self, Route},
-    thread::Thread,
+    thread::{OwnError, Thread},
     work::{Notice, Work},
 };
 
@@ -161,7 +161,7 @@ impl Thread {
 
     /// There is no memory for a notice; the slot for errors carries the code.
     fn set_completion_without_memory(&self) {
-        self.inner.lock().error = Some(Return::TRANSACTION_COMPLETE);
+        self.inner.lock().error = Some(OwnError::Command(Return::TRANSACTION_COMPLETE));
         self.notify_poll();
     }
 
