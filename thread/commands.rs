@@ -98,17 +98,13 @@ impl Thread {
     pub(crate) fn write(self: &Arc<Self>, buffer: u64, size: u64, consumed: u64) -> (u64, Result) {
         let mut reader = CommandReader::new(buffer, size, consumed);
         let mut done = consumed;
-        while reader.left() >= size_of::<u32>() as u64 && !self.has_error() {
+        while reader.left() >= size_of::<u32>() as u64 && !self.own_error.is_set() {
             if let Err(error) = self.command(&mut reader) {
                 return (done, Err(error));
             }
             done = reader.position();
         }
         (done, Ok(()))
-    }
-
-    fn has_error(&self) -> bool {
-        self.inner.lock().error.is_some()
     }
 
     fn command(self: &Arc<Self>, reader: &mut CommandReader) -> Result {

@@ -24,7 +24,7 @@ impl Thread {
         table.register_wait(file, self.process.poll_queue());
         let (has_own, is_free) = {
             let inner = self.inner.lock();
-            (inner.has_reason_to_return(), inner.is_free())
+            (self.must_return(&inner), self.is_free(&inner))
         };
         let readable = has_own || (is_free && self.process.sched.lock().has_work());
         Ok(if readable { POLLIN } else { 0 })
