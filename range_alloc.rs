@@ -269,15 +269,15 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         }
         let found = self.bins.find(&self.ranges, size);
         let at = found.ok_or(AllocFail::NoSpace)?;
-        if let Some(request) = self.lacking(kind) {
-            return Err(AllocFail::NeedDescriptors(request));
+        if !self.ranges.has_spare() {
+            return Err(AllocFail::NeedDescriptors(self.request(kind)));
         }
         let (sender, spam) = match kind {
             Kind::Sync => (NONE, Spam::No),
-            Kind::Oneway { sender } => {
-                let charged = self.oneway.charge(sender, size);
-                charged.ok_or(AllocFail::OnewayQuota)?
-            }
+            Kind::Oneway { sender } => match self.oneway.charge(sender, size) {
+                Some(charged) => charged,
+                None => return Err(AllocFail::NeedDescriptors(self.request(kind))),
+            },
         };
         let slot = self.carve(at, size, sender).ok_or(AllocFail::NoSpace)?;
         Ok(Allocated { slot, spam })

@@ -209,6 +209,19 @@ impl Bins {
         size: u32,
     ) -> Option<u32> {
         let class = class_of(size);
+        if self.head(class) != NONE {
+            return self.find_among(ranges, class, size);
+        }
+        Some(self.head(self.class_above(class)?))
+    }
+
+    /// [`Bins::find`] if there are ranges of the class of `size`.
+    fn find_among<T, const N: usize>(
+        &self,
+        ranges: &Descriptors<T, N>,
+        class: Class,
+        size: u32,
+    ) -> Option<u32> {
         let mut at = self.head(class);
         for _ in 0..GLANCE {
             if at == NONE {
