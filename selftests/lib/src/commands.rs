@@ -228,7 +228,6 @@ impl Commands<'static> {
     /// `BC_REPLY` without a tie to the parcel's life. The caller keeps the
     /// parcel until the command was consumed; if not, the driver reads stale
     /// bytes, no more.
-    #[allow(dead_code)]
     pub(crate) fn reply_kept(&mut self, flags: u32, parcel: &Parcel) {
         let data = parcel.transaction_data(0, 0, flags);
         self.transfer(BC_REPLY, BC_REPLY_SG, data, parcel);

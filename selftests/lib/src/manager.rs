@@ -11,13 +11,14 @@ use crate::buffer::Received;
 use crate::commands::Commands;
 use crate::device::Device;
 use crate::error::Error;
+pub use crate::handler::Answer;
 use crate::ktap::Failure;
 use crate::limits;
 use crate::parcel::Parcel;
 use crate::peer::{Channel, Peer};
 use crate::returns::Return;
 use crate::session::{Session, READ_SIZE};
-use crate::uapi::{FlatObject, TF_ONE_WAY};
+use crate::uapi::{FlatObject, TF_ONE_WAY, TF_STATUS_CODE};
 
 /// Makes `device` the context manager.
 ///
@@ -49,19 +50,6 @@ fn retry_busy(attempt: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
             result => return result,
         }
     }
-}
-
-/// What a handler wants to be done after a request.
-#[derive(Debug)]
-pub enum Answer {
-    /// Free the request and send this reply.
-    Reply(Parcel),
-    /// The same with `TF_` flags.
-    ReplyWithFlags(Parcel, u32),
-    /// Free the request, do not reply: it was oneway, or the caller waits on.
-    Nothing,
-    /// Free the request, do not reply, end the service.
-    Stop,
 }
 
 /// A request as a handler sees it. Dropping the buffer frees it, which the
@@ -176,6 +164,10 @@ fn finish(
     let (parcel, flags) = match answer {
         Answer::Reply(parcel) => (Some(parcel), 0),
         Answer::ReplyWithFlags(parcel, flags) => (Some(parcel), flags),
+        Answer::Status(number) => (
+            Some(Parcel::from_bytes(number.to_ne_bytes())),
+            TF_STATUS_CODE,
+        ),
         Answer::Nothing | Answer::Stop => (None, 0),
     };
     let mut commands = Commands::new();
