@@ -18,7 +18,6 @@ use crate::sys::Region;
 /// that drops it. To save that ioctl, or to free it at a chosen moment, take
 /// the address out with [`Received::into_address`] and send it with
 /// [`Commands::free_buffer`](crate::commands::Commands::free_buffer).
-#[derive(Debug)]
 pub struct Received {
     device: Arc<Device>,
     mapping: Arc<Region>,
@@ -140,6 +139,12 @@ impl Received {
         }
         let offset = address - self.mapping.address();
         self.mapping.copy_out(offset as usize, length as usize)
+    }
+}
+
+impl std::fmt::Debug for Received {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Received").field(&self.incoming).finish()
     }
 }
 

@@ -51,7 +51,6 @@ impl Default for OpenAs {
 }
 
 /// One open file of a Binder device: what the driver calls a process.
-#[derive(Debug)]
 pub struct Device {
     file: File,
     path: PathBuf,
@@ -167,6 +166,12 @@ impl Device {
         let duplicate = nix::unistd::dup(self.file.as_fd())?;
         drop(duplicate);
         Ok(())
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.path.display())
     }
 }
 
