@@ -15,7 +15,7 @@ from .errors import Failure
 
 NETWORK = re.compile(
     r"could not resolve|temporary failure (in name resolution|resolving)|could not connect|connection (failed|refused|timed out)"
-    r"|network is unreachable|no route to host|unable to connect|failed to fetch|download of .* failed|ign:.*inrelease"
+    r"|network is unreachable|no route to host|unable to connect|failed to fetch|download of .* failed"
     r"|couldn't connect to server|couldn't resolve host|spurious network error",
     re.IGNORECASE,
 )
