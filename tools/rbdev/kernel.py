@@ -91,6 +91,11 @@ def debug() -> Kernel:
 KERNELS = {"stock": stock, "debug": debug}
 
 
+def names() -> list[str]:
+    """The names of the kernels that this checkout has a recipe for."""
+    return [name for name in KERNELS if name != "debug" or debug_kernel.FRAGMENT.is_file()]
+
+
 def get(name: str | None = None) -> Kernel:
     """A kernel of the table by its name, by default the one of KERNEL=."""
     name = name or os.environ.get("KERNEL") or "stock"

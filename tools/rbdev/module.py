@@ -41,7 +41,7 @@ def _explain(error: CommandFailed, sources: str) -> None:
 
 def _kbuild(cache: Cache, kernel: Kernel, folder: Path, arguments: Sequence[str], log: str, what: str) -> str:
     """Runs kbuild over a synchronised copy of the sources; returns its output."""
-    with cache.lock(f"build-{digest(str(tree.CHECKOUT))}"):
+    with cache.lock(f"build-{digest(str(tree.PROJECT))}"):
         cache.check_space(0.5)
         tree.sync(folder)
         argv = ["make", "-C", INSIDE_SOURCE, f"O={INSIDE_BUILD}", *kernel.make, f"M={INSIDE}", jobs(), *arguments]
@@ -89,7 +89,7 @@ def in_tree(kernel: Kernel) -> None:
     cache = Cache()
     folder = _folder(cache, kernel, "in-tree")
     what = "building in a kernel tree"
-    with progress.step("build the module as part of a kernel tree"), cache.lock(f"build-{digest(str(tree.CHECKOUT))}"):
+    with progress.step("build the module as part of a kernel tree"), cache.lock(f"build-{digest(str(tree.PROJECT))}"):
         cache.check_space(2)
         before = []
         for name, lower in (("src", kernel.source), ("o", kernel.build)):

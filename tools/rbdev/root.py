@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Mapping, Sequence
 
@@ -172,8 +171,18 @@ def output(root: Path, argv: Sequence[str], *, what: str, binds: Mapping[Path, s
     return command.capture(inside(root, argv, binds=binds), what=what, env=environment())
 
 
-def interactive(root: Path, argv: Sequence[str], *, binds: Mapping[Path, str], cwd: str, env: Mapping[str, str]) -> int:
-    """Runs a command in the root on this terminal; returns its status."""
-    packages.check_root()
-    return subprocess.call(
-        command.tied(inside(root, argv, binds=binds, cwd=cwd)), env=environment(env), stdin=subprocess.DEVNULL)
+def capture(argv: Sequence[str], cwd: Path) -> tuple[int, list[str]]:
+    """Runs a program of the root in a folder of the host.
+
+    Returns its exit status and the lines it wrote; raises Failure only if
+    there is no root.
+    """
+    cache = Cache()
+    base = get(cache)
+    try:
+        run(cache, base, argv, what=argv[0], log=f"capture-{Path(argv[0]).name}", binds={cwd: "/w"}, cwd="/w")
+        status = 0
+    except command.CommandFailed as error:
+        status = error.status
+    log = cache.log(f"capture-{Path(argv[0]).name}")
+    return status, log.read_text(encoding="utf-8", errors="replace").splitlines()

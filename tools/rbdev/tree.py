@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .cache import Cache, digest, remove
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[2]
 # Folders at the top that the module is not built from.
 APART = ("selftests", "tools", "Documentation", "target")
 # Results of kbuild, should somebody have built inside the checkout.
@@ -26,7 +26,7 @@ def is_result(name: str) -> bool:
     return any(fnmatch.fnmatch(name, pattern) for pattern in RESULTS)
 
 
-def sources(checkout: Path = CHECKOUT) -> list[str]:
+def sources(checkout: Path = PROJECT) -> list[str]:
     """Relative names of the files that the module is built from."""
     found = []
     for folder, folders, files in os.walk(checkout):
@@ -41,7 +41,7 @@ def sources(checkout: Path = CHECKOUT) -> list[str]:
     return found
 
 
-def sync(target: Path, checkout: Path = CHECKOUT) -> None:
+def sync(target: Path, checkout: Path = PROJECT) -> None:
     """Makes `target` have the sources as they are now, touching only changes."""
     target.mkdir(parents=True, exist_ok=True)
     manifest = target / MANIFEST
@@ -61,14 +61,14 @@ def sync(target: Path, checkout: Path = CHECKOUT) -> None:
     manifest.write_text("\n".join(names), encoding="utf-8")
 
 
-def build_folder(cache: Cache, checkout: Path = CHECKOUT) -> Path:
+def build_folder(cache: Cache, checkout: Path = PROJECT) -> Path:
     """The folder of the cache for this checkout's build results."""
     folder = cache.path / "build" / digest(str(checkout))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def clean(cache: Cache, checkout: Path = CHECKOUT) -> None:
+def clean(cache: Cache, checkout: Path = PROJECT) -> None:
     """Removes build results, in the cache and in the checkout."""
     with cache.lock(f"build-{digest(str(checkout))}"):
         remove(build_folder(cache, checkout))
