@@ -52,7 +52,7 @@ def run(
     program before it goes on to the caller.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with open(log, "wb") as out:
+    with open(log, "wb", buffering=0) as out:
         process = subprocess.Popen(
             tied(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=env, cwd=cwd, start_new_session=True,

@@ -117,6 +117,16 @@ def _follow(process: subprocess.Popen, reader: _Reader, deadline: float) -> bool
                 deadline = min(deadline, time.monotonic() + POWER_OFF)
 
 
+def _kernel_log(path: Path, copy: Path) -> list[str]:
+    """Reads the kernel's log and leaves a copy among the logs of the cache."""
+    if not path.exists():
+        return []
+    content = path.read_bytes().replace(b"\r", b"")
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_bytes(content)
+    return content.decode("utf-8", "replace").splitlines()
+
+
 def run(
     kernel: Kernel,
     files: Mapping[str, Path],
@@ -136,7 +146,8 @@ def run(
     which the guest is stopped and the status is None; `on_line` gets each
     line of output as it comes.
     """
-    packages.ensure(Cache(), packages.GUEST_ONLY)
+    cache = Cache()
+    packages.ensure(cache, packages.GUEST_ONLY)
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="rbdev-") as name:
         folder = Path(name)
@@ -157,9 +168,9 @@ def run(
             process.wait()
             process.stdout.close()
         reader.finish()
-        klog = (folder / "klog").read_text(encoding="utf-8", errors="replace").splitlines() if (folder / "klog").exists() else []
+        klog = _kernel_log(folder / "klog", cache.log("guest"))
         said = (folder / "errors").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         if not klog and process.returncode not in (0, -9):
             raise Failure(f"qemu ended with status {process.returncode}: {said[-1] if said else 'no message'}",
                           "a running guest", "check qemu-system-x86_64 and the free memory")
-    return Outcome(reader.status, reader.lines, [line.rstrip("\r") for line in klog], time.monotonic() - start)
+    return Outcome(reader.status, reader.lines, klog, time.monotonic() - start)
