@@ -25,7 +25,7 @@ PATTERNS = (
     r"\bINFO: rcu",
     r"\brcu.*\bstall",
     r"\bsoft lockup\b|\bhard LOCKUP\b|\bwatchdog: BUG",
-    r"\bunreferenced object\b",
+    r"\bunreferenced object\b|\bnew suspected memory leaks\b",
     r"\brefcount_t:",
     r"\bsleeping function called from invalid context\b",
     r"\bscheduling while atomic\b",
