@@ -37,7 +37,7 @@ cycle() {
 # busy: a load on the CPU that lasts as long as /tmp/busy does.
 busy() {
 	while [ -e /tmp/busy ]; do
-		cat /proc/modules /proc/slabinfo > /dev/null
+		for _ in 1 2 3 4 5 6 7 8 9 10; do :; done
 	done
 }
 

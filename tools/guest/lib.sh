@@ -85,8 +85,8 @@ unload() {
 	local try=0
 	until rmmod "$1" 2>/tmp/unload; do
 		try=$((try + 1))
-		[ $try -lt 50 ] || { cat /tmp/unload; return 1; }
-		usleep 100000
+		[ $try -lt 500 ] || { cat /tmp/unload; return 1; }
+		usleep 10000
 	done
 }
 

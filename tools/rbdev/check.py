@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 
+from . import debug as debug_kernel
 from . import differences, guest, kernel as kernels, ktap, module, selftests, style, tree
 from .errors import Failure
 from .report import Report
@@ -26,7 +27,9 @@ DRIVERS = {"ours": ("rust", "rbinder"), "C": ("c", "cbinder")}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `check`."""
-    parser.add_argument("--tests", default="*", metavar="GLOB", help="test programs, such as 'ioctl' or 'm*'; given, only they are run")
+    parser.add_argument(
+        "--tests", default="*", metavar="GLOB", help="test programs, such as 'ioctl' or 'm*'; only these are run then"
+    )
     parser.add_argument("--kernel", default="", metavar="NAME", help="stock or debug; default both")
     parser.add_argument("--cycles", type=int, default=CYCLES, metavar="N", help=f"loads and unloads; default {CYCLES}")
     parser.add_argument("--steps", default="", metavar="A,B", help=f"only these of {', '.join(STEPS)}")
@@ -37,6 +40,8 @@ def main(options: argparse.Namespace) -> int:
     """Runs the steps; the exit status is 0 if nothing failed."""
     steps = chosen(options)
     names = kernel_names(options.kernel)
+    if options.kernel == "debug" and not options.steps:
+        steps = ["debug"]
     report = Report(verbose=options.verbose)
     try:
         kernel = kernels.stock()
@@ -74,7 +79,7 @@ def kernel_names(given: str) -> list[str]:
     """The kernels to boot: one if named, else all that there are."""
     if given:
         return [given]
-    return ["stock", *(["debug"] if "debug" in kernels.names() else [])]
+    return ["stock", *(["debug"] if debug_kernel.FRAGMENT.is_file() else [])]
 
 
 def builds(report: Report, kernel) -> None:
@@ -170,7 +175,7 @@ def completeness(report: Report, kernel: str, names: list[str], collector, liste
 
 def run_cycles(report: Report, kernel, cycles: int, files: dict) -> None:
     """Load and unload under load."""
-    burst = "binder-bench --device /dev/rbinder0 --calls 20 --warmup 0 --burst 10 call oneway"
+    burst = "binder-bench --device /dev/rbinder0 --calls 10 --warmup 0 call"
     text = guest.script("cycles", variables={"CYCLES": cycles, "BURST": burst})
     timeout = 300 + cycles * 5
     guest.boot(report, kernel, f"{kernel.name}: cycles", files, text, title=titles(kernel.name), timeout=timeout)

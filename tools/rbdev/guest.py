@@ -17,6 +17,7 @@ from .report import Group, Report
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "guest"
 MARK = "@@ "
+TEST = "binder-test-"
 STARTED = MARK + "started"
 # Boots of a guest that does not get as far as its script.
 BOOTS = 3
@@ -44,12 +45,12 @@ def select(programs: dict[str, Path], pattern: str) -> list[str]:
     `ioctl` and `binder-test-ioctl` are the same; several patterns are
     separated by commas or blanks.
     """
-    tests = sorted(name for name in programs if name.startswith("binder-test-"))
+    tests = sorted(name for name in programs if name.startswith(TEST))
     wanted = pattern.replace(",", " ").split() or ["*"]
     return [
         name
         for name in tests
-        if any(fnmatch.fnmatch(name, one) or fnmatch.fnmatch(name, f"binder-test-{one}") for one in wanted)
+        if any(fnmatch.fnmatch(name, TEST + one.removeprefix(TEST)) for one in wanted)
     ]
 
 
@@ -138,12 +139,11 @@ def boot(
     title: Callable[[str, str], str],
     judge=None,
     timeout: int = 900,
-    memory: str = "1G",
 ) -> Collector:
     """Boots a guest, reports its tests as they come, then what the kernel log says."""
     collector = Collector(report, title, judge)
     outcome = start(
-        kernel, files, text, tell=report.note, timeout=timeout, memory=memory, on_line=collector.line
+        kernel, files, text, tell=report.note, timeout=timeout, on_line=collector.line
     )
     collector.finish()
     with report.group(f"{name}: the guest") as group:
