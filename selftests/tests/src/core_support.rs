@@ -127,6 +127,16 @@ pub fn call_failure(session: &Session) -> Result<ExtendedError, Failure> {
     }
 }
 
+/// Checks that a call ends with `BR_DEAD_REPLY`.
+#[track_caller]
+pub fn call_ends_dead(session: &Session) -> Result<(), Failure> {
+    match session.next_reply(limits::wait()) {
+        Err(Error::Dead(_)) => Ok(()),
+        Err(error) => Err(Failure::new("the call", "it is dead", error.to_string())),
+        Ok(_) => Err(Failure::new("the call", "it is dead", "a reply came")),
+    }
+}
+
 /// A transaction with every field open to change.
 pub fn transaction_data(handle: u32, data: &[u8]) -> TransactionData {
     TransactionData {
