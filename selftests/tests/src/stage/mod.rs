@@ -152,12 +152,23 @@ impl Stage {
     /// Gives a node to the broker; it keeps it under the returned number.
     pub fn publish(&self, owner: &Session, node: Node, strength: Strength) -> Result<u32, Failure> {
         let number = self.next.replace(self.next.get() + 1);
+        self.publish_as(owner, node, strength, number)?;
+        Ok(number)
+    }
+
+    /// As [`Stage::publish`], under a number on which several processes agreed.
+    pub fn publish_as(
+        &self,
+        owner: &Session,
+        node: Node,
+        strength: Strength,
+        number: u32,
+    ) -> Result<(), Failure> {
         let mut parcel = Parcel::new();
         parcel.object(&node.object(strength)).u32(number);
         let (reply, returns) = exchange(owner, 0, PUT, 0, &parcel)?;
         reply.free()?;
-        acknowledge(owner, &returns)?;
-        Ok(number)
+        acknowledge(owner, &returns)
     }
 
     /// Gets the node of a number from the broker and takes one reference.
@@ -308,6 +319,29 @@ pub fn pending(session: &Session) -> Result<Vec<Return>, Failure> {
         "an end",
         "10,000 reads without one",
     ))
+}
+
+/// As [`pending`] without news of references, which come when others die.
+pub fn pending_news(session: &Session) -> Result<Vec<Return>, Failure> {
+    let mut all = pending(session)?;
+    all.retain(|entry| {
+        !matches!(
+            entry,
+            Return::Increfs(_) | Return::Acquire(_) | Return::Release(_) | Return::Decrefs(_)
+        )
+    });
+    Ok(all)
+}
+
+/// Checks that a thread that waits for a reply gets nothing else.
+///
+/// The completion of its call does not count: whether a read that must not
+/// block hands it out before the reply is another case's subject.
+#[track_caller]
+pub fn gets_nothing(session: &Session) -> Result<(), Failure> {
+    let mut all = pending_news(session)?;
+    all.retain(|entry| *entry != Return::TransactionComplete);
+    binder_client::ktap::equal("what the waiting thread gets", all, vec![])
 }
 
 /// Answers all requests of `returns` to confirm references.
