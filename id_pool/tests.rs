@@ -51,6 +51,7 @@ fn the_lowest_free_id_comes_first() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn from_is_honoured_at_every_level() {
     let mut pool = filled(70_000);
     for from in [0, 1, 63, 64, 4095, 4096, 69_999, 70_000] {
@@ -90,6 +91,7 @@ fn only_used_ids_can_be_released() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn grows_past_every_level_and_back() {
     for edge in [64, 4096, 64 * 4096, 65 * 4096, 128 * 4096] {
         let mut pool = filled(edge);
@@ -108,6 +110,7 @@ fn grows_past_every_level_and_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn shrinking_keeps_what_is_used() {
     let mut pool = filled(40_000);
     for id in 5..40_000 {
@@ -126,6 +129,7 @@ fn shrinking_keeps_what_is_used() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn no_thrashing_at_the_end_of_a_step() {
     let mut pool = filled(2 * STEP);
     for _ in 0..10 {
@@ -167,6 +171,7 @@ fn without_memory_nothing_changes() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn memory_is_little_more_than_one_bit_per_id() {
     let pool = filled(steps(1_000_000) as u32);
     assert!(pool.bytes() < pool.capacity() as usize / 8 * 105 / 100 + 8192);
@@ -196,6 +201,7 @@ impl Model {
 
 /// Random operations, with sizes that wander across the edges of words and blocks.
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn behaves_like_a_sorted_set() {
     for (seed, limit) in [(1, 70), (2, 130), (3, 4200), (4, 9000), (5, 270_000)] {
         let rng = &mut Rng::new(seed);

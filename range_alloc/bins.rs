@@ -290,6 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes under Miri")]
     fn classes_are_ordered_and_narrow() {
         assert_eq!(class_of(8), 0);
         assert_eq!(class_of(32 * UNIT), 31);

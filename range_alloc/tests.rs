@@ -130,7 +130,7 @@ fn one_buffer_at_a_time_stays_at_the_start() {
 fn overlapping_buffers_do_not_walk_through_the_mapping() {
     let mut alloc = mapped(1 << 20);
     let mut held = slot(&mut alloc, 4000);
-    for _ in 0..1000 {
+    for _ in 0..crate::testing::steps(1000) {
         let next = slot(&mut alloc, 4000);
         assert!(next.offset + next.size <= 8000);
         alloc.release(held.index).unwrap();

@@ -186,6 +186,7 @@ fn sizes_of_one_class_when_full() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes under Miri")]
 fn many_senders_with_one_buffer_each() {
     let mut alloc = mapped(1 << 20);
     let mut slots = Vec::new();
