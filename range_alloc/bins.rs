@@ -75,11 +75,7 @@ pub(super) struct Bins {
 impl Bins {
     /// Bins that can not take a range yet.
     pub(super) const fn new() -> Self {
-        Self {
-            coarse: 0,
-            fine: [0; COARSE as usize],
-            heads: None,
-        }
+        Self { coarse: 0, fine: [0; COARSE as usize], heads: None }
     }
 
     /// Whether the heads are there.
