@@ -370,3 +370,30 @@ fn buffers() {
         );
     }
 }
+
+/// For counting instructions: two million times one buffer beside `held` others.
+fn steady(held: usize) {
+    let mut ranges = RangeAlloc::<u64>::new();
+    let mut memory = GrowRequest::first().allocate().ok();
+    ranges.init(1 << 20, &mut memory).unwrap();
+    for _ in 0..held {
+        ranges.take(200).unwrap();
+    }
+    let ns = time(2_000_000, || {
+        let (index, offset) = ranges.take(black_box(128)).unwrap();
+        ranges.give(index, offset);
+    });
+    println!("one buffer beside {held}: {ns:.1} ns");
+}
+
+#[test]
+#[ignore = "prints figures"]
+fn steady_alone() {
+    steady(0);
+}
+
+#[test]
+#[ignore = "prints figures"]
+fn steady_beside_100() {
+    steady(100);
+}
