@@ -27,7 +27,7 @@ mod exit;
 pub(crate) mod looper;
 mod own_error;
 mod poll;
-mod queue;
+pub(crate) mod queue;
 mod read;
 mod returns;
 mod spare;
@@ -72,7 +72,7 @@ pub(crate) struct Thread {
 
 /// The part of a thread that its lock guards.
 pub(crate) struct Inner {
-    pub(crate) queue: LocalQueue,
+    pub(crate) queue: LocalQueue<Work>,
     /// Transactions the thread takes part in, the innermost last: calls it waits for
     /// and calls it serves.
     pub(crate) stack: KVec<Arc<Transaction>>,

@@ -6,7 +6,6 @@ use kernel::{prelude::*, sync::Arc};
 
 use crate::{
     defs::Return,
-    ffi,
     ffi::link::{Link, Queue, Queued},
     node::{death::Death, Node},
     transaction::Transaction,
@@ -56,10 +55,5 @@ impl Work {
     /// Whether it waits somewhere already, as work that can be found in several ways may.
     pub(crate) fn is_queued(&self) -> bool {
         self.link().is_queued()
-    }
-
-    /// Whether the front of `queue` is a request.
-    pub(crate) fn request_is_first(queue: &WorkQueue) -> bool {
-        queue.front_kind() == Some(ffi::work::REQUEST)
     }
 }

@@ -12,6 +12,7 @@ use super::Thread;
 use crate::{
     defs::Return,
     error::{ExtendedError, TransactionError},
+    ffi::work::REQUEST,
     transaction::{NewTransaction, Transaction},
     work::Notice,
 };
@@ -50,7 +51,7 @@ impl Thread {
     pub(crate) fn begin_call(self: &Arc<Self>, id: u32) -> Outcome<CallStart> {
         let (outer, spare, has_room) = {
             let mut inner = self.inner.lock();
-            if inner.queue.request_is_first() {
+            if inner.queue.front_kind() == Some(REQUEST) {
                 return Err(TransactionError::failed(EPROTO));
             }
             inner.extended_error = ExtendedError::none(id);
