@@ -37,6 +37,7 @@ use kernel::{
 use crate::{allocation::pages::current_mm, context::Context, thread::Thread};
 
 mod buffers;
+mod deaths;
 mod handles;
 mod ioctl;
 mod lifecycle;
