@@ -14,6 +14,7 @@ Steps, in this order; `--steps` chooses some of them by name:
 from __future__ import annotations
 
 import argparse
+import os
 
 from . import debug as debug_kernel
 from . import differences, guest, kernel as kernels, ktap, module, selftests, style, tree
@@ -31,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tests", default="*", metavar="GLOB", help="test programs, such as 'ioctl' or 'm*'; only these are run then"
     )
     parser.add_argument("--kernel", default="", metavar="NAME", help="stock or debug; default both")
-    parser.add_argument("--cycles", type=int, default=CYCLES, metavar="N", help=f"loads and unloads; default {CYCLES}")
+    parser.add_argument(
+        "--cycles", default=os.environ.get("CYCLES") or str(CYCLES), metavar="N", help=f"loads and unloads; default {CYCLES}"
+    )
     parser.add_argument("--steps", default="", metavar="A,B", help=f"only these of {', '.join(STEPS)}")
     parser.add_argument("--verbose", action="store_true", help="show also what passing tests print")
 
@@ -39,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Runs the steps; the exit status is 0 if nothing failed."""
     steps = chosen(options)
+    options.cycles = count(options.cycles)
     names = kernel_names(options.kernel)
     if options.kernel == "debug" and not options.steps:
         steps = ["debug"]
@@ -82,6 +86,13 @@ def kernel_names(given: str) -> list[str]:
     return ["stock", *(["debug"] if debug_kernel.FRAGMENT.is_file() else [])]
 
 
+def count(given: str) -> int:
+    """The number of cycles; fewer than two show nothing."""
+    if not given.isdigit() or int(given) < 2:
+        raise Failure(f"CYCLES={given}", "a number of at least 2", "correct it")
+    return int(given)
+
+
 def builds(report: Report, kernel) -> None:
     """The module builds in both ways that kbuild knows."""
     with report.group("build: kbuild") as group:
@@ -111,7 +122,7 @@ def debug(report: Report, options: argparse.Namespace) -> None:
     files = guest_files(kernel, programs)
     run_tests(report, kernel, options.tests, programs, files, patience=6)
     if options.tests in ("", "*"):
-        run_cycles(report, kernel, min(options.cycles, CYCLES) // 20 or 1, files)
+        run_cycles(report, kernel, max(2, options.cycles // 20), files)
 
 
 def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict, patience: int = 1) -> None:
@@ -126,7 +137,8 @@ def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict,
             known = ", ".join(guest.select(programs, "*")) or "none at all"
             group.fail("a test program is chosen", f"none matches {pattern!r}; there are: {known}")
         return
-    peer = kernel.c_driver is not None
+    # The debug kernel is for mistakes of ours, so its finds must not be the C driver's.
+    peer = kernel.name == "stock"
     text = guest.script(
         "beside" if peer else "alone",
         variables={"ORDER": "C-first", "BINDER_TEST_TIMEOUT": 30 * patience},
@@ -185,8 +197,7 @@ def guest_files(kernel, programs: dict) -> dict:
     """What the guest gets: the modules and all programs."""
     files = {f"/bin/{name}": path for name, path in programs.items()}
     files["/rust_binder.ko"] = module.build(kernel)
-    if kernel.c_driver is not None:
-        files["/binder_linux.ko"] = kernel.c_driver
+    files["/binder_linux.ko"] = kernel.c_driver
     return files
 
 
