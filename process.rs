@@ -126,11 +126,6 @@ impl Process {
         self.poll_queue.notify_all();
     }
 
-    /// The queue for that.
-    pub(crate) fn poll_queue(&self) -> &PollCondVarBox {
-        &self.poll_queue
-    }
-
     /// Whether reads have to look at the thread pool at all.
     pub(crate) fn pool_may_grow(&self) -> bool {
         self.has_pool.load(Relaxed)
