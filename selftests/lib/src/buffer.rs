@@ -18,7 +18,6 @@ use crate::sys::Region;
 /// that drops it. To save that ioctl, or to free it at a chosen moment, take
 /// the address out with [`Received::into_address`] and send it with
 /// [`Commands::free_buffer`](crate::commands::Commands::free_buffer).
-#[derive(Debug)]
 pub struct Received {
     device: Arc<Device>,
     mapping: Arc<Region>,
@@ -30,12 +29,7 @@ impl Received {
     /// Takes over the buffer of `incoming`, which `device` delivered.
     pub fn new(device: &Arc<Device>, incoming: Incoming) -> Result<Self, Error> {
         let mapping = device.mapping().ok_or(Errno::EINVAL)?;
-        let received = Received {
-            device: device.clone(),
-            mapping,
-            incoming,
-            freed: false,
-        };
+        let received = Received { device: device.clone(), mapping, incoming, freed: false };
         let checked = received
             .range(incoming.buffer, incoming.data_size)
             .and_then(|_| received.range(incoming.offsets, incoming.offsets_size));
@@ -69,9 +63,7 @@ impl Received {
     pub fn objects(&self) -> Result<Vec<Object>, Error> {
         let data = self.data();
         let object = |offset: u64| {
-            let tail = usize::try_from(offset)
-                .ok()
-                .and_then(|offset| data.get(offset..));
+            let tail = usize::try_from(offset).ok().and_then(|offset| data.get(offset..));
             tail.and_then(Object::from_bytes)
                 .ok_or(Error::Malformed("no object at a listed offset"))
         };
@@ -137,9 +129,7 @@ impl Received {
             .checked_sub(base)
             .and_then(|start| start.checked_add(length))
             .is_some_and(|end| end <= self.mapping.length() as u64);
-        inside
-            .then_some(())
-            .ok_or(Error::OutsideMapping { address, length })
+        inside.then_some(()).ok_or(Error::OutsideMapping { address, length })
     }
 
     /// Copies a range that `range` found inside the mapping.
@@ -149,6 +139,12 @@ impl Received {
         }
         let offset = address - self.mapping.address();
         self.mapping.copy_out(offset as usize, length as usize)
+    }
+}
+
+impl std::fmt::Debug for Received {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Received").field(&self.incoming).finish()
     }
 }
 

@@ -26,6 +26,7 @@ impl<'p> Commands<'p> {
     }
 
     /// The bytes as the driver reads them.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -46,6 +47,7 @@ impl<'p> Commands<'p> {
     }
 
     /// Removes everything; the room stays allocated.
+    #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -56,17 +58,20 @@ impl<'p> Commands<'p> {
     }
 
     /// Appends any bytes.
+    #[inline]
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(bytes);
         self
     }
 
     /// Appends a word, for example a command number without its payload.
+    #[inline]
     pub fn word(&mut self, word: u32) -> &mut Self {
         self.raw(&word.to_ne_bytes())
     }
 
     /// Appends a command with any payload.
+    #[inline]
     pub fn command<T: Pod>(&mut self, command: u32, payload: &T) -> &mut Self {
         self.word(command).raw(bytes_of(payload))
     }
@@ -103,19 +108,14 @@ impl<'p> Commands<'p> {
     ) -> &mut Self {
         if parcel.is_scatter() {
             let buffers_size = parcel.buffers_size();
-            self.command(
-                scatter,
-                &TransactionDataSg {
-                    transaction: data,
-                    buffers_size,
-                },
-            )
+            self.command(scatter, &TransactionDataSg { transaction: data, buffers_size })
         } else {
             self.command(plain, &data)
         }
     }
 
     /// `BC_FREE_BUFFER` of the buffer at `address`.
+    #[inline]
     pub fn free_buffer(&mut self, address: u64) -> &mut Self {
         self.command(BC_FREE_BUFFER, &address)
     }
@@ -183,18 +183,12 @@ impl<'p> Commands<'p> {
 
     /// `BC_REQUEST_DEATH_NOTIFICATION`.
     pub fn request_death(&mut self, handle: u32, cookie: u64) -> &mut Self {
-        self.command(
-            BC_REQUEST_DEATH_NOTIFICATION,
-            &HandleCookie { handle, cookie },
-        )
+        self.command(BC_REQUEST_DEATH_NOTIFICATION, &HandleCookie { handle, cookie })
     }
 
     /// `BC_CLEAR_DEATH_NOTIFICATION`.
     pub fn clear_death(&mut self, handle: u32, cookie: u64) -> &mut Self {
-        self.command(
-            BC_CLEAR_DEATH_NOTIFICATION,
-            &HandleCookie { handle, cookie },
-        )
+        self.command(BC_CLEAR_DEATH_NOTIFICATION, &HandleCookie { handle, cookie })
     }
 
     /// `BC_DEAD_BINDER_DONE`.
@@ -204,18 +198,12 @@ impl<'p> Commands<'p> {
 
     /// `BC_REQUEST_FREEZE_NOTIFICATION`.
     pub fn request_freeze(&mut self, handle: u32, cookie: u64) -> &mut Self {
-        self.command(
-            BC_REQUEST_FREEZE_NOTIFICATION,
-            &HandleCookie { handle, cookie },
-        )
+        self.command(BC_REQUEST_FREEZE_NOTIFICATION, &HandleCookie { handle, cookie })
     }
 
     /// `BC_CLEAR_FREEZE_NOTIFICATION`.
     pub fn clear_freeze(&mut self, handle: u32, cookie: u64) -> &mut Self {
-        self.command(
-            BC_CLEAR_FREEZE_NOTIFICATION,
-            &HandleCookie { handle, cookie },
-        )
+        self.command(BC_CLEAR_FREEZE_NOTIFICATION, &HandleCookie { handle, cookie })
     }
 
     /// `BC_FREEZE_NOTIFICATION_DONE`.
@@ -239,30 +227,16 @@ mod tests {
     use super::*;
 
     fn words(bytes: &[u8]) -> Vec<u32> {
-        bytes
-            .chunks(4)
-            .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
-            .collect()
+        bytes.chunks(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
     }
 
     #[test]
     fn payload_follows_its_number_without_padding() {
         let mut commands = Commands::new();
-        commands
-            .enter_looper()
-            .request_death(3, 0x1_0000_0002)
-            .acquire(9);
+        commands.enter_looper().request_death(3, 0x1_0000_0002).acquire(9);
         assert_eq!(
             words(commands.as_bytes()),
-            [
-                BC_ENTER_LOOPER,
-                BC_REQUEST_DEATH_NOTIFICATION,
-                3,
-                2,
-                1,
-                BC_ACQUIRE,
-                9
-            ]
+            [BC_ENTER_LOOPER, BC_REQUEST_DEATH_NOTIFICATION, 3, 2, 1, BC_ACQUIRE, 9]
         );
     }
 

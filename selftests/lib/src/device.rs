@@ -46,15 +46,11 @@ pub struct OpenAs {
 
 impl Default for OpenAs {
     fn default() -> Self {
-        OpenAs {
-            map: Some(DEFAULT_MAP),
-            nonblock: false,
-        }
+        OpenAs { map: Some(DEFAULT_MAP), nonblock: false }
     }
 }
 
 /// One open file of a Binder device: what the driver calls a process.
-#[derive(Debug)]
 pub struct Device {
     file: File,
     path: PathBuf,
@@ -70,24 +66,14 @@ impl Device {
 
     /// Opens `path` and maps nothing.
     pub fn open_unmapped(path: impl AsRef<Path>) -> Result<Arc<Self>, Errno> {
-        Self::open_with(
-            path,
-            OpenAs {
-                map: None,
-                nonblock: false,
-            },
-        )
+        Self::open_with(path, OpenAs { map: None, nonblock: false })
     }
 
     /// Opens `path` as `options` say.
     pub fn open_with(path: impl AsRef<Path>, options: OpenAs) -> Result<Arc<Self>, Errno> {
         let path = path.as_ref();
         let mut list = open_list();
-        let flags = if options.nonblock {
-            nix::libc::O_NONBLOCK
-        } else {
-            0
-        };
+        let flags = if options.nonblock { nix::libc::O_NONBLOCK } else { 0 };
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -183,6 +169,12 @@ impl Device {
     }
 }
 
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.path.display())
+    }
+}
+
 impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -206,10 +198,7 @@ impl Device {
     /// [`BINDER_WRITE_READ`], which has its own functions in
     /// [`Session`](crate::session::Session).
     pub fn ioctl<T: Pod>(&self, request: u32, argument: &mut T) -> Result<(), Errno> {
-        assert_ne!(
-            request, BINDER_WRITE_READ,
-            "use Session for BINDER_WRITE_READ"
-        );
+        assert_ne!(request, BINDER_WRITE_READ, "use Session for BINDER_WRITE_READ");
         self.count();
         sys::ioctl(self.file.as_raw_fd(), request, argument)
     }
@@ -227,14 +216,12 @@ impl Device {
     ///
     /// For [`BINDER_WRITE_READ`], which writes to further places.
     pub fn ioctl_guarded(&self, request: u32, argument: &mut GuardedBuffer) -> Result<(), Errno> {
-        assert_ne!(
-            request, BINDER_WRITE_READ,
-            "use Session for BINDER_WRITE_READ"
-        );
+        assert_ne!(request, BINDER_WRITE_READ, "use Session for BINDER_WRITE_READ");
         self.count();
         sys::ioctl_guarded(self.file.as_raw_fd(), request, argument)
     }
 
+    #[inline]
     pub(crate) fn count(&self) {
         self.ioctls.fetch_add(1, Ordering::Relaxed);
     }
@@ -269,10 +256,7 @@ impl Device {
     /// `BINDER_GET_NODE_DEBUG_INFO`: the own node with the smallest pointer
     /// above `ptr`; all zero after the last.
     pub fn node_debug_info(&self, ptr: u64) -> Result<NodeDebugInfo, Errno> {
-        let mut info = NodeDebugInfo {
-            ptr,
-            ..Default::default()
-        };
+        let mut info = NodeDebugInfo { ptr, ..Default::default() };
         self.ioctl(BINDER_GET_NODE_DEBUG_INFO, &mut info)?;
         Ok(info)
     }
@@ -291,10 +275,7 @@ impl Device {
     /// `BINDER_GET_NODE_INFO_FOR_REF`: reference counts behind a handle, for
     /// the context manager.
     pub fn node_info_for_ref(&self, handle: u32) -> Result<NodeInfoForRef, Errno> {
-        let mut info = NodeInfoForRef {
-            handle,
-            ..Default::default()
-        };
+        let mut info = NodeInfoForRef { handle, ..Default::default() };
         self.ioctl(BINDER_GET_NODE_INFO_FOR_REF, &mut info)?;
         Ok(info)
     }
@@ -302,20 +283,13 @@ impl Device {
     /// `BINDER_FREEZE`.
     pub fn freeze(&self, pid: u32, enable: bool, timeout: Duration) -> Result<(), Errno> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
-        let mut info = FreezeInfo {
-            pid,
-            enable: enable.into(),
-            timeout_ms,
-        };
+        let mut info = FreezeInfo { pid, enable: enable.into(), timeout_ms };
         self.ioctl(BINDER_FREEZE, &mut info)
     }
 
     /// `BINDER_GET_FROZEN_INFO`.
     pub fn frozen_info(&self, pid: u32) -> Result<FrozenStatusInfo, Errno> {
-        let mut info = FrozenStatusInfo {
-            pid,
-            ..Default::default()
-        };
+        let mut info = FrozenStatusInfo { pid, ..Default::default() };
         self.ioctl(BINDER_GET_FROZEN_INFO, &mut info)?;
         Ok(info)
     }

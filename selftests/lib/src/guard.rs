@@ -50,11 +50,7 @@ impl GuardedBuffer {
         let usable = length.div_ceil(PAGE).max(1) * PAGE;
         let mut region = Region::anonymous(usable + PAGE)?;
         region.forbid_from(usable)?;
-        Ok(GuardedBuffer {
-            region,
-            start: usable - length,
-            length,
-        })
+        Ok(GuardedBuffer { region, start: usable - length, length })
     }
 
     /// A buffer with these contents.

@@ -11,10 +11,7 @@ static CASE_MS: AtomicU64 = AtomicU64::new(DEFAULT_CASE.as_millis() as u64);
 
 /// Sets the time for one test case, on which [`wait`] depends.
 pub fn set_case(time: Duration) {
-    CASE_MS.store(
-        u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
-        Ordering::Relaxed,
-    );
+    CASE_MS.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// The time for one test case, after which it is killed.

@@ -32,11 +32,7 @@ pub fn become_manager(device: &Device) -> Result<(), Errno> {
 /// As [`become_manager`], with flags for the node, for example
 /// `FLAT_BINDER_FLAG_ACCEPTS_FDS`.
 pub fn become_manager_with_flags(device: &Device, flags: u32) -> Result<(), Errno> {
-    let node = FlatObject {
-        kind: crate::uapi::TYPE_BINDER,
-        flags,
-        ..Default::default()
-    };
+    let node = FlatObject { kind: crate::uapi::TYPE_BINDER, flags, ..Default::default() };
     retry_busy(|| device.set_context_mgr_ext(&node))
 }
 
@@ -114,9 +110,7 @@ pub fn spawn_manager_with_flags(
 
 /// An echo service behind handle 0: every reply has the request's data.
 pub fn spawn_echo(path: &Path) -> Result<Peer, Failure> {
-    spawn_manager(path, |request| {
-        Ok(Answer::Reply(Parcel::from_bytes(request.data())))
-    })
+    spawn_manager(path, |request| Ok(Answer::Reply(Parcel::from_bytes(request.data()))))
 }
 
 /// Serves on the calling thread until the handler stops it.
@@ -140,11 +134,7 @@ pub fn serve(
                 continue;
             };
             let mut buffer = Some(session.received(incoming)?);
-            let mut request = Request {
-                session: &session,
-                channel,
-                buffer: &mut buffer,
-            };
+            let mut request = Request { session: &session, channel, buffer: &mut buffer };
             let answer = handler(&mut request)?;
             if matches!(answer, Answer::Stop) {
                 return Ok(());
@@ -164,10 +154,7 @@ fn finish(
     let (parcel, flags) = match answer {
         Answer::Reply(parcel) => (Some(parcel), 0),
         Answer::ReplyWithFlags(parcel, flags) => (Some(parcel), flags),
-        Answer::Status(number) => (
-            Some(Parcel::from_bytes(number.to_ne_bytes())),
-            TF_STATUS_CODE,
-        ),
+        Answer::Status(number) => (Some(Parcel::from_bytes(number.to_ne_bytes())), TF_STATUS_CODE),
         Answer::Nothing | Answer::Stop => (None, 0),
     };
     let mut commands = Commands::new();

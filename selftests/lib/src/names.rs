@@ -44,11 +44,7 @@ pub fn get(thread: &mut BinderThread, name: &str) -> Result<Option<u32>, Error> 
     parcel.text(name);
     let reply = thread.call(MANAGER, GET, &parcel, 0)?;
     let found = Reader::new(&reply.data()).u32()? != 0;
-    let handle = if found {
-        Some(keep(thread, &reply)?)
-    } else {
-        None
-    };
+    let handle = if found { Some(keep(thread, &reply)?) } else { None };
     thread.recycle(reply);
     thread.flush()?;
     Ok(handle)
@@ -116,21 +112,13 @@ impl Listener {
     /// The handler, and where names and acquired handles come out.
     pub fn new() -> (Self, Receiver<(String, u32)>) {
         let (sender, receiver) = std::sync::mpsc::channel();
-        (
-            Listener {
-                told: Mutex::new(sender),
-            },
-            receiver,
-        )
+        (Listener { told: Mutex::new(sender) }, receiver)
     }
 
     fn told(&self, thread: &mut BinderThread, request: &Received) -> Result<(), Error> {
         let name = Reader::new(&request.data()).text()?;
         let handle = keep(thread, request)?;
-        let sender = self
-            .told
-            .lock()
-            .map_err(|_| Error::Malformed("a listener panicked"))?;
+        let sender = self.told.lock().map_err(|_| Error::Malformed("a listener panicked"))?;
         // Nobody listens any more: then nobody needs the handle either.
         if sender.send((name, handle)).is_err() {
             thread.queue().release(handle);

@@ -73,13 +73,7 @@ mod tests {
         let mut nodes = Nodes::default();
         assert_eq!(nodes.note(Return::Increfs(node)), None);
         assert_eq!(nodes.note(Return::Acquire(node)), None);
-        assert_eq!(
-            nodes.known(1, 2),
-            Known {
-                strong: true,
-                weak: true
-            }
-        );
+        assert_eq!(nodes.known(1, 2), Known { strong: true, weak: true });
         assert_eq!(nodes.note(Return::Release(node)), None);
         assert_eq!(nodes.len(), 1);
         assert_eq!(nodes.note(Return::Decrefs(node)), Some(node));

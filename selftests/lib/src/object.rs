@@ -56,52 +56,24 @@ impl Object {
     /// The bytes in a transaction.
     pub fn to_bytes(&self) -> Vec<u8> {
         match *self {
-            Object::Binder {
-                strength,
-                ptr,
-                cookie,
-                flags,
-            } => {
+            Object::Binder { strength, ptr, cookie, flags } => {
                 let kind = match strength {
                     Strength::Strong => TYPE_BINDER,
                     Strength::Weak => TYPE_WEAK_BINDER,
                 };
-                bytes_of(&FlatObject {
-                    kind,
-                    flags,
-                    binder: ptr,
-                    cookie,
-                })
-                .to_vec()
+                bytes_of(&FlatObject { kind, flags, binder: ptr, cookie }).to_vec()
             }
-            Object::Handle {
-                strength,
-                handle,
-                cookie,
-                flags,
-            } => {
+            Object::Handle { strength, handle, cookie, flags } => {
                 let kind = match strength {
                     Strength::Strong => TYPE_HANDLE,
                     Strength::Weak => TYPE_WEAK_HANDLE,
                 };
                 let binder = u64::from(handle);
-                bytes_of(&FlatObject {
-                    kind,
-                    flags,
-                    binder,
-                    cookie,
-                })
-                .to_vec()
+                bytes_of(&FlatObject { kind, flags, binder, cookie }).to_vec()
             }
             Object::Fd { fd, cookie } => {
                 let fd = u64::from(fd);
-                bytes_of(&FdObject {
-                    kind: TYPE_FD,
-                    pad_flags: 0,
-                    fd,
-                    cookie,
-                })
-                .to_vec()
+                bytes_of(&FdObject { kind: TYPE_FD, pad_flags: 0, fd, cookie }).to_vec()
             }
             Object::FdArray(array) => bytes_of(&array).to_vec(),
             Object::Buffer(buffer) => bytes_of(&buffer).to_vec(),
@@ -116,36 +88,18 @@ impl Object {
             TYPE_BINDER | TYPE_WEAK_BINDER => {
                 let object: FlatObject = pod_read_unaligned(bytes.get(..24)?);
                 let strength = strength(kind == TYPE_BINDER);
-                let FlatObject {
-                    flags,
-                    binder,
-                    cookie,
-                    ..
-                } = object;
-                Object::Binder {
-                    strength,
-                    ptr: binder,
-                    cookie,
-                    flags,
-                }
+                let FlatObject { flags, binder, cookie, .. } = object;
+                Object::Binder { strength, ptr: binder, cookie, flags }
             }
             TYPE_HANDLE | TYPE_WEAK_HANDLE => {
                 let object: FlatObject = pod_read_unaligned(bytes.get(..24)?);
                 let strength = strength(kind == TYPE_HANDLE);
                 let handle = object.binder as u32;
-                Object::Handle {
-                    strength,
-                    handle,
-                    cookie: object.cookie,
-                    flags: object.flags,
-                }
+                Object::Handle { strength, handle, cookie: object.cookie, flags: object.flags }
             }
             TYPE_FD => {
                 let object: FdObject = pod_read_unaligned(bytes.get(..24)?);
-                Object::Fd {
-                    fd: object.fd as u32,
-                    cookie: object.cookie,
-                }
+                Object::Fd { fd: object.fd as u32, cookie: object.cookie }
             }
             TYPE_FDA => Object::FdArray(pod_read_unaligned(bytes.get(..32)?)),
             TYPE_PTR => Object::Buffer(pod_read_unaligned(bytes.get(..40)?)),
@@ -170,54 +124,20 @@ mod tests {
     fn objects_survive_a_round_trip() {
         let strong = Strength::Strong;
         let weak = Strength::Weak;
-        let fda = FdArrayObject {
-            kind: TYPE_FDA,
-            num_fds: 2,
-            parent: 1,
-            ..Default::default()
-        };
-        let ptr = BufferObject {
-            kind: TYPE_PTR,
-            length: 9,
-            buffer: 77,
-            ..Default::default()
-        };
+        let fda = FdArrayObject { kind: TYPE_FDA, num_fds: 2, parent: 1, ..Default::default() };
+        let ptr = BufferObject { kind: TYPE_PTR, length: 9, buffer: 77, ..Default::default() };
         for object in [
-            Object::Binder {
-                strength: strong,
-                ptr: 1,
-                cookie: 2,
-                flags: 3,
-            },
-            Object::Binder {
-                strength: weak,
-                ptr: 4,
-                cookie: 5,
-                flags: 6,
-            },
-            Object::Handle {
-                strength: strong,
-                handle: 7,
-                cookie: 8,
-                flags: 9,
-            },
-            Object::Handle {
-                strength: weak,
-                handle: 10,
-                cookie: 0,
-                flags: 0,
-            },
+            Object::Binder { strength: strong, ptr: 1, cookie: 2, flags: 3 },
+            Object::Binder { strength: weak, ptr: 4, cookie: 5, flags: 6 },
+            Object::Handle { strength: strong, handle: 7, cookie: 8, flags: 9 },
+            Object::Handle { strength: weak, handle: 10, cookie: 0, flags: 0 },
             Object::Fd { fd: 11, cookie: 12 },
             Object::FdArray(fda),
             Object::Buffer(ptr),
         ] {
             let bytes = object.to_bytes();
             assert_eq!(Object::from_bytes(&bytes), Some(object));
-            assert_eq!(
-                Object::from_bytes(&bytes[..bytes.len() - 1]),
-                None,
-                "cut off"
-            );
+            assert_eq!(Object::from_bytes(&bytes[..bytes.len() - 1]), None, "cut off");
         }
     }
 

@@ -38,10 +38,7 @@ impl Parcel {
 
     /// A parcel of plain bytes.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
-        Parcel {
-            data: bytes.into(),
-            ..Self::default()
-        }
+        Parcel { data: bytes.into(), ..Self::default() }
     }
 
     /// Appends bytes without padding.
@@ -82,42 +79,22 @@ impl Parcel {
 
     /// Appends a strong node with flags.
     pub fn binder_with_flags(&mut self, ptr: u64, cookie: u64, flags: u32) -> &mut Self {
-        self.object(&Object::Binder {
-            strength: Strength::Strong,
-            ptr,
-            cookie,
-            flags,
-        })
+        self.object(&Object::Binder { strength: Strength::Strong, ptr, cookie, flags })
     }
 
     /// Appends a weak node of the sender.
     pub fn weak_binder(&mut self, ptr: u64, cookie: u64) -> &mut Self {
-        self.object(&Object::Binder {
-            strength: Strength::Weak,
-            ptr,
-            cookie,
-            flags: 0,
-        })
+        self.object(&Object::Binder { strength: Strength::Weak, ptr, cookie, flags: 0 })
     }
 
     /// Appends a handle that the sender holds strongly.
     pub fn handle(&mut self, handle: u32) -> &mut Self {
-        self.object(&Object::Handle {
-            strength: Strength::Strong,
-            handle,
-            cookie: 0,
-            flags: 0,
-        })
+        self.object(&Object::Handle { strength: Strength::Strong, handle, cookie: 0, flags: 0 })
     }
 
     /// Appends a handle weakly.
     pub fn weak_handle(&mut self, handle: u32) -> &mut Self {
-        self.object(&Object::Handle {
-            strength: Strength::Weak,
-            handle,
-            cookie: 0,
-            flags: 0,
-        })
+        self.object(&Object::Handle { strength: Strength::Weak, handle, cookie: 0, flags: 0 })
     }
 
     /// Appends a file descriptor, which must stay open until the parcel is sent.
@@ -127,10 +104,7 @@ impl Parcel {
 
     /// Appends a descriptor by number, valid or not.
     pub fn fd_number(&mut self, fd: i32) -> &mut Self {
-        self.object(&Object::Fd {
-            fd: fd as u32,
-            cookie: 0,
-        })
+        self.object(&Object::Fd { fd: fd as u32, cookie: 0 })
     }
 
     /// Adds an out-of-line buffer without a parent.
@@ -209,12 +183,7 @@ impl Parcel {
 
     /// The size of all out-of-line buffers as it is announced.
     pub fn buffers_size(&self) -> u64 {
-        let sum = || {
-            self.buffers
-                .iter()
-                .map(|bytes| align8(bytes.len() as u64))
-                .sum()
-        };
+        let sum = || self.buffers.iter().map(|bytes| align8(bytes.len() as u64)).sum();
         self.buffers_size.unwrap_or_else(sum)
     }
 
@@ -225,6 +194,7 @@ impl Parcel {
 
     /// The structure of a transaction with this contents. The addresses in it
     /// are valid while the parcel is neither changed nor dropped.
+    #[inline]
     pub fn transaction_data(&self, target: u32, code: u32, flags: u32) -> TransactionData {
         TransactionData {
             target: target.into(),
@@ -251,15 +221,7 @@ mod tests {
         assert_eq!(parcel.data().len(), 72);
         let object = Object::from_bytes(&parcel.data()[48..]);
         let strength = Strength::Strong;
-        assert_eq!(
-            object,
-            Some(Object::Handle {
-                strength,
-                handle: 4,
-                cookie: 0,
-                flags: 0
-            })
-        );
+        assert_eq!(object, Some(Object::Handle { strength, handle: 4, cookie: 0, flags: 0 }));
         assert!(!parcel.is_scatter());
     }
 
@@ -275,10 +237,7 @@ mod tests {
         let Some(Object::Buffer(object)) = Object::from_bytes(&parcel.data()[40..]) else {
             panic!("the second object is a buffer");
         };
-        assert_eq!(
-            (object.flags, object.parent, object.parent_offset),
-            (1, 0, 8)
-        );
+        assert_eq!((object.flags, object.parent, object.parent_offset), (1, 0, 8));
         parcel.set_buffers_size(8);
         assert_eq!(parcel.buffers_size(), 8);
     }

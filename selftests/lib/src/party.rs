@@ -45,11 +45,7 @@ pub struct Party {
 impl Party {
     /// Opens `path` and maps it; replies are sent as [`ReplyMode::Joined`].
     pub fn open(path: impl AsRef<Path>, handler: impl Handler) -> Result<Arc<Self>, Error> {
-        Ok(Self::new(
-            Device::open(path)?,
-            handler,
-            ReplyMode::default(),
-        ))
+        Ok(Self::new(Device::open(path)?, handler, ReplyMode::default()))
     }
 
     /// A party on an open device.
@@ -146,9 +142,7 @@ impl Party {
         }
         let workers = std::mem::take(&mut *self.workers());
         for worker in workers {
-            worker
-                .join()
-                .unwrap_or(Err(Error::Malformed("a serving thread panicked")))?;
+            worker.join().unwrap_or(Err(Error::Malformed("a serving thread panicked")))?;
         }
         Ok(())
     }

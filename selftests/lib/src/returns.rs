@@ -83,6 +83,7 @@ pub enum Return {
 
 impl Return {
     /// True for the answers to a sent command: completions and errors.
+    #[inline]
     pub fn is_completion(&self) -> bool {
         matches!(
             self,
@@ -154,6 +155,7 @@ pub struct Returns<'a> {
 
 impl<'a> Returns<'a> {
     /// Reads `bytes`, the part of the read buffer that the driver filled.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Returns { bytes, offset: 0 }
     }
@@ -163,20 +165,18 @@ impl<'a> Returns<'a> {
         Returns::new(bytes).collect()
     }
 
+    #[inline]
     fn take<T: Pod>(&mut self) -> Result<T, ParseError> {
         let rest = &self.bytes[self.offset..];
         let need = size_of::<T>();
         let Some(bytes) = rest.get(..need) else {
-            return Err(ParseError::Truncated {
-                offset: self.offset,
-                need,
-                have: rest.len(),
-            });
+            return Err(ParseError::Truncated { offset: self.offset, need, have: rest.len() });
         };
         self.offset += need;
         Ok(pod_read_unaligned(bytes))
     }
 
+    #[inline]
     fn parse_next(&mut self) -> Result<Return, ParseError> {
         let offset = self.offset;
         let number: u32 = self.take()?;
@@ -187,10 +187,7 @@ impl<'a> Returns<'a> {
             BR_TRANSACTION_SEC_CTX => {
                 let data: TransactionDataSecCtx = self.take()?;
                 let plain = Incoming::from(data.transaction);
-                Return::Transaction(Incoming {
-                    secctx: Some(data.secctx),
-                    ..plain
-                })
+                Return::Transaction(Incoming { secctx: Some(data.secctx), ..plain })
             }
             BR_REPLY => Return::Reply(self.take::<TransactionData>()?.into()),
             BR_ACQUIRE_RESULT => Return::AcquireResult(self.take()?),
@@ -219,6 +216,7 @@ impl<'a> Returns<'a> {
 impl Iterator for Returns<'_> {
     type Item = Result<Return, ParseError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.offset >= self.bytes.len() {
             return None;
@@ -243,13 +241,8 @@ mod tests {
     #[test]
     fn a_typical_read_is_split_into_its_returns() {
         let node = PtrCookie { ptr: 1, cookie: 2 };
-        let data = TransactionData {
-            target: 1,
-            cookie: 2,
-            code: 3,
-            data_size: 4,
-            ..Default::default()
-        };
+        let data =
+            TransactionData { target: 1, cookie: 2, code: 3, data_size: 4, ..Default::default() };
         let bytes = [
             BR_NOOP.to_ne_bytes().to_vec(),
             with_payload(BR_INCREFS, &node),
@@ -270,19 +263,10 @@ mod tests {
 
     #[test]
     fn security_context_is_told_from_the_size() {
-        let data = TransactionDataSecCtx {
-            secctx: 9,
-            ..Default::default()
-        };
+        let data = TransactionDataSecCtx { secctx: 9, ..Default::default() };
         let bytes = with_payload(BR_TRANSACTION_SEC_CTX, &data);
         let returns = Returns::parse(&bytes).unwrap();
-        assert!(matches!(
-            returns[..],
-            [Return::Transaction(Incoming {
-                secctx: Some(9),
-                ..
-            })]
-        ));
+        assert!(matches!(returns[..], [Return::Transaction(Incoming { secctx: Some(9), .. })]));
         assert_eq!(returns[0].name(), "BR_TRANSACTION_SEC_CTX");
     }
 
@@ -292,33 +276,19 @@ mod tests {
         bytes.extend(0xdead_beef_u32.to_ne_bytes());
         bytes.extend(BR_NOOP.to_ne_bytes());
         let all: Vec<_> = Returns::new(&bytes).collect();
-        let error = ParseError::Unknown {
-            number: 0xdead_beef,
-            offset: 4,
-        };
+        let error = ParseError::Unknown { number: 0xdead_beef, offset: 4 };
         assert_eq!(all, [Ok(Return::Noop), Err(error)]);
 
         let bytes = with_payload(BR_DEAD_BINDER, &1u32);
-        let error = ParseError::Truncated {
-            offset: 4,
-            need: 8,
-            have: 4,
-        };
+        let error = ParseError::Truncated { offset: 4, need: 8, have: 4 };
         assert_eq!(Returns::parse(&bytes), Err(error));
-        let error = ParseError::Truncated {
-            offset: 0,
-            need: 4,
-            have: 2,
-        };
+        let error = ParseError::Truncated { offset: 0, need: 4, have: 2 };
         assert_eq!(Returns::parse(&[1, 2]), Err(error));
     }
 
     #[test]
     fn error_is_accepted_with_and_without_its_number() {
-        assert_eq!(
-            Returns::parse(&BR_ERROR.to_ne_bytes()),
-            Ok(vec![Return::Error(None)])
-        );
+        assert_eq!(Returns::parse(&BR_ERROR.to_ne_bytes()), Ok(vec![Return::Error(None)]));
         let bytes = with_payload(BR_ERROR, &-12i32);
         assert_eq!(Returns::parse(&bytes), Ok(vec![Return::Error(Some(-12))]));
     }

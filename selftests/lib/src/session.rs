@@ -100,9 +100,7 @@ pub struct Session {
 impl Session {
     /// A session without any ioctl.
     pub fn new(device: &Arc<Device>) -> Self {
-        Session {
-            device: device.clone(),
-        }
+        Session { device: device.clone() }
     }
 
     /// A session after one harmless ioctl. Some drivers let the first read or
@@ -136,6 +134,7 @@ impl Session {
 
     /// One ioctl with every field chosen. [`Outcome::bytes`] stays empty, look
     /// into the target that was given.
+    #[inline]
     pub fn write_read_raw(&self, raw: Raw<'_>) -> Outcome {
         let (read_buffer, read_size) = match &raw.read {
             ReadTarget::None => (0, 0),
@@ -264,12 +263,7 @@ impl Session {
 /// A timeout, or the unexpected return that came instead of the wanted one.
 fn not_among(timeout: Duration, all: &[Return]) -> Error {
     let told = |entry: &&Return| {
-        matches!(
-            entry,
-            Return::FailedReply | Return::DeadReply | Return::FrozenReply
-        )
+        matches!(entry, Return::FailedReply | Return::DeadReply | Return::FrozenReply)
     };
-    all.iter()
-        .find(told)
-        .map_or(Error::Timeout(timeout), |entry| Error::Unexpected(*entry))
+    all.iter().find(told).map_or(Error::Timeout(timeout), |entry| Error::Unexpected(*entry))
 }

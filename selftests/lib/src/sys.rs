@@ -17,6 +17,7 @@ use nix::sys::mman::{
 use nix::unistd::{fork, ForkResult, Pid};
 
 /// Issues `request` with a pointer to `argument`.
+#[inline]
 pub fn ioctl<T: Pod>(fd: RawFd, request: u32, argument: &mut T) -> Result<(), Errno> {
     assert!(
         size_of::<T>() >= crate::uapi::ioc_size(request),
@@ -33,6 +34,7 @@ pub fn ioctl<T: Pod>(fd: RawFd, request: u32, argument: &mut T) -> Result<(), Er
 ///
 /// If `address` is writable memory of this process, the driver may overwrite
 /// as many bytes there as `request` and the structures behind it announce.
+#[inline]
 pub unsafe fn ioctl_address(fd: RawFd, request: u32, address: u64) -> Result<(), Errno> {
     // SAFETY: see the function's own requirement.
     let result = unsafe { libc::ioctl(fd, libc::Ioctl::from(request), address) };
@@ -88,9 +90,7 @@ impl Region {
 
     /// Returns a page range to the kernel before the whole is dropped.
     pub fn unmap_part(&mut self, offset: usize, length: usize) -> Result<(), Errno> {
-        assert!(offset
-            .checked_add(length)
-            .is_some_and(|end| end <= self.length));
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
         // SAFETY: the range is inside this region, to which no references
         // exist. Callers copy nothing out of it any more.
         unsafe { munmap(self.base.byte_add(offset), length) }
@@ -146,9 +146,7 @@ impl Region {
     ///
     /// A copy, not a slice: only the driver knows when it writes here again.
     pub fn copy_out(&self, offset: usize, length: usize) -> Vec<u8> {
-        assert!(offset
-            .checked_add(length)
-            .is_some_and(|end| end <= self.length));
+        assert!(offset.checked_add(length).is_some_and(|end| end <= self.length));
         let mut bytes = vec![0u8; length];
         // SAFETY: the range is inside the region, the target has the room.
         unsafe {
@@ -160,9 +158,7 @@ impl Region {
 
     /// Copies `bytes` to `offset`.
     pub fn copy_in(&mut self, offset: usize, bytes: &[u8]) {
-        assert!(offset
-            .checked_add(bytes.len())
-            .is_some_and(|end| end <= self.length));
+        assert!(offset.checked_add(bytes.len()).is_some_and(|end| end <= self.length));
         // SAFETY: the range is inside the region, which is borrowed exclusively.
         unsafe {
             let target = self.base.as_ptr().cast::<u8>().add(offset);

@@ -237,22 +237,14 @@ impl BinderThread {
     fn exchange_all(&mut self, write: &[u8], room: &mut [u8], read: bool) -> Result<(), Error> {
         let mut sent = 0;
         loop {
-            let target = if read || sent != 0 {
-                ReadTarget::Bytes(room)
-            } else {
-                ReadTarget::None
-            };
-            let outcome = self
-                .session
-                .write_read_raw(Raw::new(&write[sent..], target));
+            let target = if read || sent != 0 { ReadTarget::Bytes(room) } else { ReadTarget::None };
+            let outcome = self.session.write_read_raw(Raw::new(&write[sent..], target));
             sent += usize::try_from(outcome.write_consumed).unwrap_or(usize::MAX);
             match outcome.result {
                 Ok(()) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            let filled = usize::try_from(outcome.read_consumed)
-                .unwrap_or(0)
-                .min(room.len());
+            let filled = usize::try_from(outcome.read_consumed).unwrap_or(0).min(room.len());
             for entry in crate::returns::Returns::new(&room[..filled]) {
                 let entry = entry?;
                 if entry != Return::Noop {
@@ -263,9 +255,7 @@ impl BinderThread {
                 return Ok(());
             }
             if outcome.result.is_ok() && outcome.write_consumed == 0 && filled <= 4 && sent != 0 {
-                return Err(Error::Malformed(
-                    "the driver neither takes commands nor says why",
-                ));
+                return Err(Error::Malformed("the driver neither takes commands nor says why"));
             }
         }
     }
@@ -285,9 +275,11 @@ impl BinderThread {
             Return::Release(_) | Return::Decrefs(_) => self.party.note(entry),
             Return::SpawnLooper => self.party.spawn_looper(Looper::Registered),
             Return::DeadBinder(cookie) => {
+                // First, as the handler may give up the handle and with it the
+                // watch, after which there is nothing to acknowledge.
+                self.pending.dead_binder_done(cookie);
                 let party = self.party.clone();
                 party.handler().dead(self, cookie);
-                self.pending.dead_binder_done(cookie);
             }
             Return::ClearDeathNotificationDone(cookie) => {
                 let party = self.party.clone();
@@ -336,11 +328,7 @@ impl BinderThread {
             return Ok(());
         }
         let mode = party.reply_mode();
-        let defer = if mode == ReplyMode::Deferred {
-            TF_DEFER_COMPLETE
-        } else {
-            0
-        };
+        let defer = if mode == ReplyMode::Deferred { TF_DEFER_COMPLETE } else { 0 };
         self.pending.reply_kept(flags | defer, &parcel);
         self.kept.push(parcel);
         if mode == ReplyMode::Separate {

@@ -38,10 +38,7 @@ fn main() -> Result<()> {
         .with_context(|| format!("cannot become the context manager of {path}"))?;
     let party = Party::new(device, manager::Manager::default(), ReplyMode::Joined);
     println!("ready: serving names on {path}");
-    party
-        .thread()
-        .serve(Looper::Entered)
-        .context("the driver failed a request to serve")
+    party.thread().serve(Looper::Entered).context("the driver failed a request to serve")
 }
 
 /// Takes the place of handle 0, once another manager has gone.

@@ -47,10 +47,7 @@ impl Manager {
         let handle = keep(thread, request)?;
         self.watch(thread, handle)?;
         let added = self.registry().add(&name, handle);
-        println!(
-            "added {name:?} as handle {handle} for process {}",
-            request.incoming().sender_pid
-        );
+        println!("added {name:?} as handle {handle} for process {}", request.incoming().sender_pid);
         if let Some(replaced) = added.replaced {
             thread.queue().release(replaced);
         }
@@ -62,9 +59,7 @@ impl Manager {
 
     fn wait(&self, thread: &mut BinderThread, request: &Received) -> Result<Parcel, Error> {
         let name = name(request)?;
-        let waiter = Waiter {
-            handle: keep(thread, request)?,
-        };
+        let waiter = Waiter { handle: keep(thread, request)? };
         let mut registry = self.registry();
         match registry.get(&name) {
             Some(handle) => {
@@ -122,10 +117,7 @@ impl Handler for Manager {
         match result {
             Ok(reply) => Answer::Reply(reply),
             Err(error) => {
-                println!(
-                    "refused a request of process {}: {error}",
-                    request.incoming().sender_pid
-                );
+                println!("refused a request of process {}: {error}", request.incoming().sender_pid);
                 Answer::Status(-libc::EINVAL)
             }
         }

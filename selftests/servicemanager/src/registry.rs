@@ -55,10 +55,7 @@ impl Registry {
 
     /// Remembers who waits for a name.
     pub fn wait(&mut self, name: &str, waiter: Waiter) {
-        self.waiters
-            .entry(name.to_owned())
-            .or_default()
-            .push(waiter);
+        self.waiters.entry(name.to_owned()).or_default().push(waiter);
     }
 
     /// Forgets everything about a handle whose owner died.
@@ -89,13 +86,7 @@ mod tests {
     fn names_are_found_listed_and_replaced() {
         let mut registry = Registry::default();
         assert_eq!(registry.get("b"), None);
-        assert_eq!(
-            registry.add("b", 1),
-            Added {
-                replaced: None,
-                waiters: vec![]
-            }
-        );
+        assert_eq!(registry.add("b", 1), Added { replaced: None, waiters: vec![] });
         registry.add("a", 2);
         assert_eq!(registry.names().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(registry.add("b", 3).replaced, Some(1));
@@ -120,13 +111,7 @@ mod tests {
         registry.add("c", 2);
         registry.wait("d", Waiter { handle: 1 });
         let removed = registry.remove(1);
-        assert_eq!(
-            removed,
-            Removed {
-                names: vec!["a".into(), "b".into()],
-                references: 3
-            }
-        );
+        assert_eq!(removed, Removed { names: vec!["a".into(), "b".into()], references: 3 });
         assert_eq!(registry.names().collect::<Vec<_>>(), ["c"]);
         assert_eq!(registry.add("d", 4).waiters, []);
         assert_eq!(registry.remove(9), Removed::default());

@@ -52,9 +52,7 @@ impl Handler for FileService {
 }
 
 fn path(request: &Received) -> Result<String, i32> {
-    Reader::new(&request.data())
-        .text()
-        .map_err(|_| -libc::EINVAL)
+    Reader::new(&request.data()).text().map_err(|_| -libc::EINVAL)
 }
 
 fn open(request: &Received) -> Result<File, i32> {
@@ -63,14 +61,9 @@ fn open(request: &Received) -> Result<File, i32> {
 
 fn read(request: &Received) -> Result<Parcel, i32> {
     let mut content = Vec::new();
-    open(request)?
-        .take(CONTENT_MAX)
-        .read_to_end(&mut content)
-        .map_err(|error| status(&error))?;
+    open(request)?.take(CONTENT_MAX).read_to_end(&mut content).map_err(|error| status(&error))?;
     let mut reply = Parcel::new();
-    reply
-        .u32(u32::try_from(content.len()).map_err(|_| -libc::EFBIG)?)
-        .bytes(&content);
+    reply.u32(u32::try_from(content.len()).map_err(|_| -libc::EFBIG)?).bytes(&content);
     Ok(reply)
 }
 

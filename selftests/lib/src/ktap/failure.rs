@@ -34,12 +34,7 @@ impl Failure {
     ) -> Self {
         let location = Location::caller();
         let place = format!("{}:{}", location.file(), location.line());
-        Failure::Fail {
-            what: what.into(),
-            expected: expected.into(),
-            seen: seen.into(),
-            place,
-        }
+        Failure::Fail { what: what.into(), expected: expected.into(), seen: seen.into(), place }
     }
 
     /// A skip with its reason.
@@ -66,11 +61,7 @@ pub fn equal<S: Debug + PartialEq<E>, E: Debug>(
     if seen == expected {
         Ok(())
     } else {
-        Err(Failure::new(
-            what,
-            format!("{expected:?}"),
-            format!("{seen:?}"),
-        ))
+        Err(Failure::new(what, format!("{expected:?}"), format!("{seen:?}")))
     }
 }
 

@@ -118,9 +118,7 @@ impl Env {
 
     /// Path of the second device; skips the case if there is none.
     pub fn second_device(&self) -> Result<&PathBuf, Failure> {
-        self.device2
-            .as_ref()
-            .ok_or_else(|| Failure::skip("needs a second device (--device2)"))
+        self.device2.as_ref().ok_or_else(|| Failure::skip("needs a second device (--device2)"))
     }
 }
 
@@ -130,20 +128,13 @@ impl Env {
 /// nothing to run or the output could not be written.
 pub fn main(cases: &[Case]) -> ExitCode {
     let options = Options::parse();
-    let chosen: Vec<Case> = cases
-        .iter()
-        .copied()
-        .filter(|case| wanted(&options, case))
-        .collect();
+    let chosen: Vec<Case> = cases.iter().copied().filter(|case| wanted(&options, case)).collect();
     if options.list {
         chosen.iter().for_each(|case| println!("{}", case.name));
         return ExitCode::SUCCESS;
     }
     if chosen.is_empty() {
-        eprintln!(
-            "no case matches {:?}: see the names with --list",
-            options.filter
-        );
+        eprintln!("no case matches {:?}: see the names with --list", options.filter);
         return ExitCode::from(2);
     }
     limits::set_case(Duration::from_secs(options.timeout.max(1)));
@@ -158,10 +149,7 @@ pub fn main(cases: &[Case]) -> ExitCode {
 }
 
 fn wanted(options: &Options, case: &Case) -> bool {
-    options
-        .filter
-        .as_ref()
-        .is_none_or(|pattern| glob::matches(pattern, case.name))
+    options.filter.as_ref().is_none_or(|pattern| glob::matches(pattern, case.name))
 }
 
 /// Runs `cases` and returns how many failed.
@@ -171,10 +159,7 @@ fn run(options: &Options, cases: &[Case]) -> std::io::Result<usize> {
         device2: options.device2.clone(),
         driver: options.driver,
     };
-    let notes = [
-        format!("device: {}", env.device.display()),
-        format!("driver: {:?}", env.driver),
-    ];
+    let notes = [format!("device: {}", env.device.display()), format!("driver: {:?}", env.driver)];
     let mut report = report::Report::start(std::io::stdout(), cases.len(), &notes)?;
     runner::adopt_orphans()?;
     for case in cases {

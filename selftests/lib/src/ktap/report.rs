@@ -32,10 +32,7 @@ impl<W: Write> Report<W> {
             writeln!(out, "# {note}")?;
         }
         out.flush()?;
-        Ok(Report {
-            out,
-            totals: Totals::default(),
-        })
+        Ok(Report { out, totals: Totals::default() })
     }
 
     /// Writes the diagnostics and the result of one case.
@@ -60,12 +57,7 @@ impl<W: Write> Report<W> {
                 self.totals.skip += 1;
                 writeln!(self.out, "ok {number} {name} # SKIP {}", one_line(reason))?;
             }
-            Err(Failure::Fail {
-                what,
-                expected,
-                seen,
-                place,
-            }) => {
+            Err(Failure::Fail { what, expected, seen, place }) => {
                 self.totals.fail += 1;
                 writeln!(self.out, "# {name}: {}", one_line(what))?;
                 writeln!(self.out, "#   expected: {}", one_line(expected))?;
@@ -103,9 +95,7 @@ mod tests {
         let mut out = Vec::new();
         let mut report = Report::start(&mut out, 3, &["device: /dev/x".into()]).unwrap();
         report.case("good", "", &Ok(())).unwrap();
-        report
-            .case("odd", "said\nso", &Err(Failure::skip("no second device")))
-            .unwrap();
+        report.case("odd", "said\nso", &Err(Failure::skip("no second device"))).unwrap();
         let fail = Failure::Fail {
             what: "version".into(),
             expected: "8".into(),
@@ -114,14 +104,7 @@ mod tests {
         };
         report.case("bad", "", &Err(fail)).unwrap();
         let totals = report.finish().unwrap();
-        assert_eq!(
-            totals,
-            Totals {
-                pass: 1,
-                fail: 1,
-                skip: 1
-            }
-        );
+        assert_eq!(totals, Totals { pass: 1, fail: 1, skip: 1 });
         let expected = "KTAP version 1\n1..3\n# device: /dev/x\nok 1 good\n# said\n# so\n\
             ok 2 odd # SKIP no second device\n# bad: version\n#   expected: 8\n\
             #   seen:     7\\n\n#   at a.rs:1\nnot ok 3 bad\n\

@@ -42,11 +42,7 @@ pub fn run_case(case: &Case, env: &Env) -> io::Result<(String, Result<(), Failur
     let deadline = Instant::now() + limits::case();
     let mut texts = [Vec::new(), Vec::new()];
     let in_time = collect([&output, &verdict], &mut texts, child, deadline)?;
-    let status = if in_time {
-        wait_until(child, deadline)?
-    } else {
-        None
-    };
+    let status = if in_time { wait_until(child, deadline)? } else { None };
     let gone = kill_group(child)?;
 
     let [printed, verdict] = texts;
@@ -100,17 +96,10 @@ fn collect(
         // after the process itself from time to time.
         let slice = left.min(Duration::from_millis(100));
         let mut fds = [0, 1].map(|n| {
-            let events = if open[n] {
-                PollFlags::POLLIN
-            } else {
-                PollFlags::empty()
-            };
+            let events = if open[n] { PollFlags::POLLIN } else { PollFlags::empty() };
             PollFd::new(pipes[n].as_fd(), events)
         });
-        match poll(
-            &mut fds,
-            PollTimeout::try_from(slice).unwrap_or(PollTimeout::MAX),
-        ) {
+        match poll(&mut fds, PollTimeout::try_from(slice).unwrap_or(PollTimeout::MAX)) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -196,11 +185,7 @@ fn judge(status: Option<WaitStatus>, verdict: &[u8]) -> Result<(), Failure> {
         Some(other) => format!("it ended as {other:?}"),
         None => format!("it did not end within {:?} and was killed", limits::case()),
     };
-    Err(Failure::new(
-        "the case's process",
-        "it ends with a result",
-        seen,
-    ))
+    Err(Failure::new("the case's process", "it ends with a result", seen))
 }
 
 #[cfg(test)]
@@ -215,11 +200,7 @@ mod tests {
     fn run(run: fn(&Env) -> Result<(), Failure>) -> (String, Result<(), Failure>) {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         limits::set_case(Duration::from_secs(1));
-        let env = Env {
-            device: "/dev/null".into(),
-            device2: None,
-            driver: Driver::Auto,
-        };
+        let env = Env { device: "/dev/null".into(), device2: None, driver: Driver::Auto };
         run_case(&Case { name: "x", run }, &env).unwrap()
     }
 

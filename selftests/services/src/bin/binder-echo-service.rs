@@ -43,7 +43,5 @@ fn main() -> Result<()> {
     names::add(&mut thread, &options.name, NODE.0, NODE.1)
         .context("cannot publish the name; does a service manager run on this device?")?;
     println!("ready: serving {:?} on {path}", options.name);
-    thread
-        .serve(Looper::Entered)
-        .context("the driver failed a request to serve")
+    thread.serve(Looper::Entered).context("the driver failed a request to serve")
 }

@@ -53,9 +53,7 @@ fn call_is_answered_with_its_data(env: &Env) -> Result<(), Failure> {
 
 fn oneway_call_arrives_and_completes(env: &Env) -> Result<(), Failure> {
     let service = spawn_manager(&env.device, |request| {
-        request
-            .channel
-            .send(&(request.code(), request.received().incoming().sender_pid))?;
+        request.channel.send(&(request.code(), request.received().incoming().sender_pid))?;
         Ok(Answer::Nothing)
     })?;
     let session = env.session()?;
@@ -64,11 +62,7 @@ fn oneway_call_arrives_and_completes(env: &Env) -> Result<(), Failure> {
     commands.transaction(0, 77, TF_ONE_WAY, &parcel);
     session.write(&commands)?;
     check_eq!(session.read(limits::wait())?, [Return::TransactionComplete]);
-    check_eq!(
-        service.recv::<(u32, i32)>()?,
-        (77, 0),
-        "code and sender of the oneway call"
-    );
+    check_eq!(service.recv::<(u32, i32)>()?, (77, 0), "code and sender of the oneway call");
     Ok(())
 }
 

@@ -60,26 +60,11 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     let own = std::env::current_exe().context("cannot find the folder of this program")?;
-    let folder = own
-        .parent()
-        .context("this program has no folder")?
-        .to_owned();
-    let device = options
-        .device
-        .to_str()
-        .context("the device's path is not UTF-8")?
-        .to_owned();
-    ensure!(
-        options.device.exists(),
-        "there is no device {device}; is the module loaded?"
-    );
+    let folder = own.parent().context("this program has no folder")?.to_owned();
+    let device = options.device.to_str().context("the device's path is not UTF-8")?.to_owned();
+    ensure!(options.device.exists(), "there is no device {device}; is the module loaded?");
     let patience = Duration::from_secs(options.timeout);
-    let mut demo = Demo {
-        folder,
-        device,
-        patience,
-        step: 0,
-    };
+    let mut demo = Demo { folder, device, patience, step: 0 };
 
     let mut manager = demo.serve("binder-servicemanager", "manager", &[])?;
     let mut service = demo.serve("binder-echo-service", "service", &["--name", "files"])?;
@@ -109,9 +94,7 @@ impl Demo {
         let mut program = self.start(file, name, arguments)?;
         let pid = program.pid();
         let device = self.device.clone();
-        self.say(&format!(
-            "The {name} starts as process {pid} and opens {device}."
-        ));
+        self.say(&format!("The {name} starts as process {pid} and opens {device}."));
         program.wait_for_line("ready")?;
         Ok(program)
     }
@@ -130,10 +113,7 @@ impl Demo {
     fn read_a_file(&mut self, no_fds: bool) -> Result<()> {
         let path = std::env::temp_dir().join(format!("binder-demo-{}", std::process::id()));
         std::fs::write(&path, FILE).with_context(|| format!("cannot write {}", path.display()))?;
-        let name = path
-            .to_str()
-            .context("the temporary folder's path is not UTF-8")?
-            .to_owned();
+        let name = path.to_str().context("the temporary folder's path is not UTF-8")?.to_owned();
         self.say("A client asks the service for the content of a file.");
         let mut result = self.client(&["cat", "files", &name], FILE);
         if !no_fds && result.is_ok() {
@@ -162,15 +142,14 @@ impl Demo {
     ) -> Result<()> {
         self.say("The service is killed; a client that calls it is told so, and nobody hangs.");
         service.kill()?;
-        let (status, _) = self
-            .start("binder-client", "client", &["echo", "files", "?"])?
-            .finish()?;
+        let (status, _) =
+            self.start("binder-client", "client", &["echo", "files", "?"])?.finish()?;
         if status.success() {
             bail!("a killed service answered");
         }
         if !no_deaths {
             self.say("The manager is notified of the death and forgets the name.");
-            manager.wait_for_line("removed")?;
+            manager.wait_for_line("removed \"files\"")?;
             let (_, words) = self.start("binder-client", "client", &["list"])?.finish()?;
             ensure!(!words.contains("files"), "the dead service is still listed");
         }

@@ -50,12 +50,7 @@ impl Program {
                 }
             });
         }
-        Ok(Program {
-            name,
-            child,
-            lines,
-            patience,
-        })
+        Ok(Program { name, child, lines, patience })
     }
 
     /// Its process id.
@@ -88,10 +83,7 @@ impl Program {
 
     /// The next line, shown; `None` after the last.
     fn next_line(&mut self, deadline: Instant) -> Result<Option<String>> {
-        match self
-            .lines
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-        {
+        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => {
                 println!("    [{}] {line}", self.name);
                 Ok(Some(line))

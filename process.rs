@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Processes: one open file of a binder device.
+//!
+//! A Unix process that opens a device twice is two processes to the driver.
+//!
+//! # Locks
+//!
+//! Taken downwards only, never two of one level at a time, and nothing sleeps,
+//! allocates, copies to or from user space, wakes anybody or drops an owner under a
+//! spinlock:
+//!
+//! | level | lock                    | kind  |
+//! |-------|-------------------------|-------|
+//! | L1    | `Context::manager`      | mutex |
+//! | L2    | `Process::handles`      | spin  |
+//! | L3    | `Process::sched`        | spin  |
+//! | L4    | `Thread::inner`         | spin  |
+//! | L5    | `Process::buffers`, `Process::threads`, `Transaction::cargo` | spin |
+//!
+//! The levels hold across processes: L2 of one may enclose L3 of another.
+
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use kernel::{
+    c_str,
+    cred::Credential,
+    mm::Mm,
+    new_spinlock,
+    prelude::*,
+    rbtree::RBTree,
+    static_lock_class,
+    sync::{aref::ARef, poll::PollCondVarBox, Arc, ArcBorrow, SpinLock},
+    task::Task,
+};
+
+use crate::{allocation::pages::current_mm, context::Context, thread::Thread};
+
+mod buffers;
+mod handles;
+mod ioctl;
+mod lifecycle;
+mod mapping;
+mod nodes;
+mod scheduler;
+mod threads;
+
+use self::handles::HandleTable;
+pub(crate) use self::{
+    buffers::{BufferKind, Buffers},
+    nodes::NodeName,
+    scheduler::{Sched, Wakeup},
+};
+
+/// An open file of a binder device.
+///
+/// *Semantics*: see the module. Only the process that opened the file can use it.
+/// *Locking*: see the module; fields without a lock are fixed at `open`, or set once.
+/// *Lifetime*: held by the file, by its threads and nodes, and by buffers in it. The
+/// cycles among these are cut in [`Process::release`], at the last close.
+#[pin_data]
+pub(crate) struct Process {
+    pub(crate) context: Arc<Context>,
+    /// The leader of the thread group that opened the file.
+    pub(crate) task: ARef<Task>,
+    /// Its id in the initial pid namespace.
+    pub(crate) pid: i32,
+    /// Credentials of the opener, for the security modules.
+    pub(crate) cred: ARef<Credential>,
+    /// The address space of the opener.
+    pub(crate) mm: ARef<Mm>,
+    /// Threads by task id. Lock level L5.
+    #[pin]
+    threads: SpinLock<RBTree<i32, Arc<Thread>>>,
+    /// Lock level L2.
+    #[pin]
+    handles: SpinLock<HandleTable>,
+    /// Lock level L3.
+    #[pin]
+    pub(crate) sched: SpinLock<Sched>,
+    /// Lock level L5.
+    #[pin]
+    pub(crate) buffers: SpinLock<Buffers>,
+    /// Who polls for work that any thread may take.
+    poll_queue: PollCondVarBox,
+    /// Whether the thread pool has a limit above 0; a hint that spares the common
+    /// process without pool a lock.
+    has_pool: AtomicBool,
+    /// Whether the process, as a sender, is told that it floods a target.
+    reports_spam: AtomicBool,
+    /// Set when the file is closed; `sched` has the authoritative word.
+    dead: AtomicBool,
+}
+
+impl Process {
+    fn new(context: ArcBorrow<'_, Context>, cred: &Credential) -> Result<Arc<Self>> {
+        let current = kernel::current!();
+        let leader = current.group_leader();
+        let (task, pid): (ARef<Task>, i32) = (leader.into(), leader.pid());
+        let (context, cred): (Arc<Context>, ARef<Credential>) = (context.into(), cred.into());
+        let mm = current_mm()?;
+        let poll_queue = PollCondVarBox::new(c_str!("Process::poll_queue"), static_lock_class!())?;
+        Arc::pin_init(
+            pin_init!(Self {
+                context,
+                task,
+                pid,
+                cred,
+                mm,
+                threads <- new_spinlock!(RBTree::new(), "Process::threads"),
+                handles <- new_spinlock!(HandleTable::new(), "Process::handles"),
+                sched <- new_spinlock!(Sched::new(), "Process::sched"),
+                buffers <- new_spinlock!(Buffers::new(), "Process::buffers"),
+                poll_queue,
+                has_pool: AtomicBool::new(false),
+                reports_spam: AtomicBool::new(false),
+                dead: AtomicBool::new(false),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Wakes whoever polls the file for work of the process.
+    pub(crate) fn notify_poll(&self) {
+        self.poll_queue.notify_all();
+    }
+
+    /// The queue for that.
+    pub(crate) fn poll_queue(&self) -> &PollCondVarBox {
+        &self.poll_queue
+    }
+
+    /// Whether reads have to look at the thread pool at all.
+    pub(crate) fn pool_may_grow(&self) -> bool {
+        self.has_pool.load(Relaxed)
+    }
+
+    /// Whether the process is told, as a sender, that it floods a target.
+    pub(crate) fn wants_spam_reports(&self) -> bool {
+        self.reports_spam.load(Relaxed)
+    }
+
+    /// Whether the process is over, as far as one can tell without its lock.
+    pub(crate) fn is_known_dead(&self) -> bool {
+        self.dead.load(Relaxed)
+    }
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The handles of a process: small numbers that stand for nodes of others.
+//!
+//! Handle to node is the path of every call and takes constant time. Node to handle,
+//! which only new references need, goes through a tree. Both and the pool of free
+//! numbers change together under one lock, and what can be allocated is allocated
+//! before.
+
+use kernel::{
+    prelude::*,
+    rbtree::{RBTree, RBTreeNode, RBTreeNodeReservation},
+    sync::Arc,
+};
+
+use super::Process;
+use crate::{
+    chunked::{ChunkRequest, Chunked, Storage},
+    debug,
+    defs::Strength,
+    error::TransactionError,
+    grow::{give_back, retry, Attempt, Request},
+    id_pool::{self, IdPool, Keep},
+    node::{death::Death, Node, NodeClaim},
+    thread::Thread,
+};
+
+/// Handles in one allocation.
+const CHUNK: usize = 64;
+
+/// The part of a process that its `handles` lock guards: lock level L2.
+///
+/// # Invariants
+///
+/// A number is taken in `ids` if and only if it is occupied in `entries`, and then
+/// `by_node` leads from its node to it.
+pub(crate) struct HandleTable {
+    ids: IdPool,
+    entries: Chunked<Option<Handle>, CHUNK>,
+    by_node: RBTree<usize, u32>,
+    dead: bool,
+}
+
+/// One reference to a node.
+///
+/// # Invariants
+///
+/// `strong_claim` is there if and only if `strong` is not 0; not both counts are 0.
+struct Handle {
+    strong: u32,
+    weak: u32,
+    strong_claim: Option<NodeClaim>,
+    /// Keeps the node's identity for as long as the handle exists.
+    weak_claim: NodeClaim,
+    /// The notification that was asked for; at most one.
+    death: Option<Arc<Death>>,
+}
+
+impl Drop for Handle {
+    /// Not to be run under a spinlock.
+    fn drop(&mut self) {
+        if let Some(death) = self.death.take() {
+            death.abandon(self.weak_claim.node());
+        }
+    }
+}
+
+/// What a removed handle leaves behind, to be dropped after unlocking.
+type Removed = (Option<Handle>, Option<RBTreeNode<usize, u32>>);
+
+/// What a new handle needs before the table can take it.
+enum Need {
+    Entry(Arc<Node>),
+    Ids(id_pool::GrowRequest),
+    Chunk(ChunkRequest<CHUNK>),
+}
+
+enum Got {
+    Entry(NewEntry),
+    Ids(id_pool::Block),
+    Chunk(Storage<Option<Handle>, CHUNK>),
+}
+
+struct NewEntry {
+    weak_claim: NodeClaim,
+    by_node: RBTreeNodeReservation<usize, u32>,
+}
+
+impl Request for Need {
+    type Grown = Got;
+
+    fn allocate(self) -> core::result::Result<Got, crate::shim::AllocError> {
+        Ok(match self {
+            Need::Entry(node) => Got::Entry(NewEntry {
+                by_node: RBTreeNodeReservation::new(GFP_KERNEL)
+                    .map_err(|_| crate::shim::AllocError)?,
+                weak_claim: node.claim(Strength::Weak, None),
+            }),
+            Need::Ids(request) => Got::Ids(request.allocate()?),
+            Need::Chunk(request) => Got::Chunk(request.allocate(|_| None)?),
+        })
+    }
+}
+
+impl HandleTable {
+    pub(super) fn new() -> Self {
+        Self {
+            ids: IdPool::new(),
+            entries: Chunked::new(),
+            by_node: RBTree::new(),
+            dead: false,
+        }
+    }
+
+    fn get(&mut self, handle: u32) -> Option<&mut Handle> {
+        self.entries.get_mut(handle as usize)?.as_mut()
+    }
+
+    fn of_node(&self, node: &Arc<Node>) -> Option<u32> {
+        self.by_node.get(&key(node)).copied()
+    }
+
+    /// Adds a count to an existing handle. Gives the claim back if it is not needed.
+    fn add_count(
+        &mut self,
+        handle: u32,
+        claim: NodeClaim,
+        strength: Strength,
+    ) -> Option<NodeClaim> {
+        let Some(entry) = self.get(handle) else {
+            return Some(claim);
+        };
+        match strength {
+            Strength::Weak => {
+                entry.weak = entry.weak.saturating_add(1);
+                Some(claim)
+            }
+            Strength::Strong => {
+                entry.strong = entry.strong.saturating_add(1);
+                if entry.strong_claim.is_some() {
+                    return Some(claim);
+                }
+                entry.strong_claim = Some(claim);
+                None
+            }
+        }
+    }
+
+    /// Takes the lowest free number that is at least `lowest`, with room for its entry.
+    fn take_id(&mut self, lowest: u32) -> core::result::Result<u32, Option<Need>> {
+        let Some(id) = self.ids.find(lowest) else {
+            return Err(self.ids.grow_request().map(Need::Ids));
+        };
+        if id as usize >= self.entries.len() {
+            return Err(self.entries.request().map(Need::Chunk));
+        }
+        if self.ids.reserve(id).is_err() {
+            return Err(None);
+        }
+        Ok(id)
+    }
+
+    /// Makes a handle; the id is reserved and its entry has room. Gives the claim back
+    /// if the handle has no use for it.
+    fn occupy(
+        &mut self,
+        id: u32,
+        new: NewEntry,
+        claim: NodeClaim,
+        strength: Strength,
+    ) -> Option<NodeClaim> {
+        let key = key(claim.node());
+        let (strong, weak, strong_claim, surplus) = match strength {
+            Strength::Strong => (1, 0, Some(claim), None),
+            Strength::Weak => (0, 1, None, Some(claim)),
+        };
+        if let Some(place) = self.entries.get_mut(id as usize) {
+            *place = Some(Handle {
+                strong,
+                weak,
+                strong_claim,
+                weak_claim: new.weak_claim,
+                death: None,
+            });
+        }
+        self.by_node.insert(new.by_node.into_node(key, id));
+        surplus
+    }
+
+    /// Removes the handle if it has no counts left.
+    fn remove_if_unused(&mut self, handle: u32) -> Removed {
+        let Some(place) = self.entries.get_mut(handle as usize) else {
+            return (None, None);
+        };
+        if !place
+            .as_ref()
+            .is_some_and(|entry| entry.strong == 0 && entry.weak == 0)
+        {
+            return (None, None);
+        }
+        let entry = place.take();
+        let node = entry.as_ref().map(|entry| key(entry.weak_claim.node()));
+        let link = node.and_then(|node| self.by_node.remove_node(&node));
+        let _ = self.ids.release(handle);
+        (entry, link)
+    }
+}
+
+fn key(node: &Arc<Node>) -> usize {
+    Arc::as_ptr(node) as usize
+}
+
+/// References of others' nodes, as they come in and go.
+impl Process {
+    /// Gives the process one more count on the node that `claim` holds, and says under
+    /// which handle.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or `ESRCH` if the process is dead.
+    pub(crate) fn add_handle(&self, claim: NodeClaim, strength: Strength) -> Result<u32> {
+        let node = claim.node().clone();
+        let lowest = if self.context.is_manager_node(&node) {
+            0
+        } else {
+            1
+        };
+        let mut claim = Some(claim);
+        let mut new = None;
+        // Filled under the lock, dropped after it.
+        let mut surplus = None;
+        retry(|memory| {
+            let mut table = self.handles.lock();
+            if table.dead {
+                return Attempt::Done(Err(ESRCH));
+            }
+            if let Some(got) = memory.take() {
+                *memory = table.install(got, &mut new);
+            }
+            let existing = table.of_node(&node);
+            if let (Some(handle), Some(claim)) = (existing, claim.take_if(|_| existing.is_some())) {
+                surplus = table.add_count(handle, claim, strength);
+                return Attempt::Done(Ok(handle));
+            }
+            if new.is_none() {
+                return Attempt::Grow(Need::Entry(node.clone()));
+            }
+            let id = match table.take_id(lowest) {
+                Ok(id) => id,
+                Err(Some(need)) => return Attempt::Grow(need),
+                Err(None) => return Attempt::Done(Err(ENOMEM)),
+            };
+            if let (Some(new), Some(claim)) = (new.take(), claim.take()) {
+                surplus = table.occupy(id, new, claim, strength);
+            }
+            Attempt::Done(Ok(id))
+        })
+        .map_err(|_| ENOMEM)?
+    }
+
+    /// `BC_INCREFS`, `BC_ACQUIRE`: one more count on a handle.
+    ///
+    /// Handle 0 becomes a reference to the manager if there is none yet. A handle that
+    /// cannot be counted is only logged.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the manager asks for handle 0: it would refer to itself.
+    pub(crate) fn inc_handle(&self, handle: u32, strength: Strength) -> Result {
+        if handle == 0 {
+            match self.context.claim_manager_for_handle(self, strength) {
+                Ok(claim) => {
+                    if !matches!(self.add_handle(claim, strength), Ok(0)) {
+                        debug::user_error!("takes a reference to handle 0, which is not free");
+                    }
+                    return Ok(());
+                }
+                Err(error) if error == EINVAL => return Err(EINVAL),
+                Err(_) => {}
+            }
+        }
+        if self.inc_existing(handle, strength).is_none() {
+            debug::user_error!("takes a reference to handle {handle}, which is not there");
+        }
+        Ok(())
+    }
+
+    /// A strong count can be added only to a handle that has one.
+    fn inc_existing(&self, handle: u32, strength: Strength) -> Option<()> {
+        let mut table = self.handles.lock();
+        let entry = table.get(handle)?;
+        match strength {
+            Strength::Strong if entry.strong == 0 => return None,
+            Strength::Strong => entry.strong = entry.strong.checked_add(1)?,
+            Strength::Weak => entry.weak = entry.weak.checked_add(1)?,
+        }
+        Some(())
+    }
+
+    /// `BC_RELEASE`, `BC_DECREFS`. The handle goes with its last count.
+    pub(crate) fn dec_handle(&self, handle: u32, strength: Strength) {
+        if self.drop_count(handle, strength).is_none() {
+            debug::user_error!("drops a reference to handle {handle} that it has not");
+        }
+    }
+
+    /// Drops a count; says nothing if it is not there, as for a buffer whose counts user
+    /// space has dropped itself, or whose process has ended.
+    pub(crate) fn drop_count(&self, handle: u32, strength: Strength) -> Option<()> {
+        let (claim, removed) = self.take_count(handle, strength)?;
+        let was_removed = removed.0.is_some();
+        drop((claim, removed));
+        if was_removed {
+            give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
+        }
+        Some(())
+    }
+
+    fn take_count(&self, handle: u32, strength: Strength) -> Option<(Option<NodeClaim>, Removed)> {
+        let mut table = self.handles.lock();
+        let entry = table.get(handle)?;
+        let mut claim = None;
+        match strength {
+            Strength::Strong => {
+                entry.strong = entry.strong.checked_sub(1)?;
+                if entry.strong == 0 {
+                    claim = entry.strong_claim.take();
+                }
+            }
+            Strength::Weak => entry.weak = entry.weak.checked_sub(1)?,
+        }
+        let removed = table.remove_if_unused(handle);
+        Some((claim, removed))
+    }
+
+    /// Claims the node behind a handle for a transaction to it.
+    pub(crate) fn claim_target(&self, handle: u32) -> Result<NodeClaim, TransactionError> {
+        self.claim_behind(handle, Strength::Strong)
+            .ok_or(TransactionError::failed(EINVAL))
+    }
+
+    /// Claims the node behind a handle; strongly only if the handle has strong counts.
+    pub(crate) fn claim_behind(&self, handle: u32, strength: Strength) -> Option<NodeClaim> {
+        let mut table = self.handles.lock();
+        let entry = table.get(handle)?;
+        match strength {
+            Strength::Strong => entry.strong_claim.as_ref()?.node().try_claim_strong(),
+            Strength::Weak => {
+                let node = entry.weak_claim.node();
+                let mut sched = node.owner.sched.lock();
+                // The handle is a claim of this kind, so its owner hears nothing new.
+                let (claim, _) = node.claim_locked(&mut sched, Strength::Weak, None);
+                Some(claim)
+            }
+        }
+    }
+
+    /// `BC_REQUEST_DEATH_NOTIFICATION`: `cookie` is told when the object behind the handle
+    /// dies, at once if it is dead. A handle that is not there or has a notification is
+    /// only logged.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn request_death(self: &Arc<Self>, handle: u32, cookie: u64) -> Result {
+        let (death, place) = Death::new(self, cookie)?;
+        let registered = self.register_death(handle, &death, place);
+        match registered {
+            Some(None) => {}
+            Some(Some(place)) => {
+                drop(place);
+                death.fire();
+            }
+            None => debug::user_error!("asks for the death of handle {handle}, in vain"),
+        }
+        Ok(())
+    }
+
+    /// Registers a notification. Gives its place back if the node is dead already, and
+    /// nothing if it cannot be registered.
+    #[allow(clippy::type_complexity)]
+    fn register_death(
+        &self,
+        handle: u32,
+        death: &Arc<Death>,
+        place: RBTreeNode<usize, Arc<Death>>,
+    ) -> Option<Option<RBTreeNode<usize, Arc<Death>>>> {
+        // Declared before the guard, so that it is dropped after it.
+        let unused;
+        let mut table = self.handles.lock();
+        match table.get(handle) {
+            Some(entry) if entry.death.is_none() => {
+                let node = entry.weak_claim.node().clone();
+                entry.death = Some(death.clone());
+                let mut owner = node.owner.sched.lock();
+                Some(node.register_death(&mut owner, place))
+            }
+            _ => {
+                unused = place;
+                drop(table);
+                drop(unused);
+                None
+            }
+        }
+    }
+
+    /// `BC_CLEAR_DEATH_NOTIFICATION`, by `thread`. One that does not fit is only logged.
+    pub(crate) fn clear_death(&self, handle: u32, cookie: u64, thread: &Arc<Thread>) {
+        let taken = {
+            let mut table = self.handles.lock();
+            table.get(handle).and_then(|entry| {
+                let death = entry.death.take_if(|death| death.cookie == cookie)?;
+                Some((death, entry.weak_claim.node().clone()))
+            })
+        };
+        let Some((death, node)) = taken else {
+            debug::user_error!("clears a death of handle {handle} that it did not ask for");
+            return;
+        };
+        drop(node.unregister_death(&death));
+        death.clear(thread);
+    }
+
+    /// Drops all handles, at the end of the process.
+    pub(super) fn end_handles(&self) {
+        self.handles.lock().dead = true;
+        while let Some(removed) = self.pop_handle() {
+            drop(removed);
+        }
+    }
+
+    fn pop_handle(&self) -> Option<Removed> {
+        let mut table = self.handles.lock();
+        let id = table.ids.highest()?;
+        if let Some(entry) = table.get(id) {
+            entry.strong = 0;
+            entry.weak = 0;
+        }
+        let removed = table.remove_if_unused(id);
+        if removed.0.is_none() {
+            let _ = table.ids.release(id);
+        }
+        Some(removed)
+    }
+}
+
+impl HandleTable {
+    /// Installs what was allocated. Gives back what is not needed any more.
+    fn install(&mut self, got: Got, new: &mut Option<NewEntry>) -> Option<Got> {
+        match got {
+            Got::Entry(entry) => new.replace(entry).map(Got::Entry),
+            Got::Ids(memory) => {
+                let mut memory = Some(memory);
+                self.ids.install(&mut memory);
+                memory.map(Got::Ids)
+            }
+            Got::Chunk(chunk) => self.entries.install(chunk).err().map(Got::Chunk),
+        }
+    }
+}

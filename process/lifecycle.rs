@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Open, flush and the last close of a device.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use kernel::{
+    bindings::__poll_t,
+    cred::Credential,
+    fs::File,
+    prelude::*,
+    sync::{poll::PollTable, Arc, ArcBorrow},
+};
+
+use super::Process;
+use crate::context::Context;
+
+impl Process {
+    /// `open(2)`. `cred` are the credentials of the opener.
+    pub(crate) fn open(context: ArcBorrow<'_, Context>, cred: &Credential) -> Result<Arc<Self>> {
+        Process::new(context, cred)
+    }
+
+    /// One of the descriptors of the file is closed: lets all threads return once, so
+    /// that one that only waits for work can notice.
+    pub(crate) fn flush(&self) {
+        self.for_each_thread(|thread| thread.request_return());
+    }
+
+    /// `poll(2)`.
+    pub(crate) fn poll(
+        self: ArcBorrow<'_, Self>,
+        file: &File,
+        table: &PollTable<'_>,
+    ) -> Result<__poll_t> {
+        let process: Arc<Self> = self.into();
+        process.current_thread()?.poll(file, table)
+    }
+
+    /// The last close. Nobody uses the file any more, and nobody will.
+    ///
+    /// Cuts all ties, in an order such that nothing new is made of what is cut already:
+    /// no more work comes in; the context has no such manager; threads with the calls
+    /// they serve, then work nobody took, then nodes with the messages that wait for
+    /// them fail; buffers and handles let go of what belongs to others.
+    /// Who asked is told of the death of each node.
+    pub(crate) fn release(self: Arc<Self>) {
+        self.dead.store(true, Relaxed);
+        self.sched.lock().set_dead();
+        self.context.unset_manager(&self);
+        self.end_threads();
+        self.end_todo();
+        self.end_nodes();
+        self.end_buffers();
+        self.end_handles();
+        self.end_told_deaths();
+    }
+
+    fn end_todo(&self) {
+        loop {
+            let work = self.sched.lock().pop();
+            match work {
+                Some(work) => work.cancel(),
+                None => return,
+            }
+        }
+    }
+}

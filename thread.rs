@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Threads: one task that talks to the driver through one open file.
+
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use kernel::{
+    c_str, new_spinlock,
+    prelude::*,
+    static_lock_class,
+    sync::{aref::ARef, poll::PollCondVarBox, Arc, SetOnce, SpinLock},
+    task::Task,
+};
+
+use crate::{
+    defs::Return,
+    error::{ExtendedError, TransactionError},
+    ffi::task::{self, WakeMode},
+    process::{Process, Wakeup},
+    transaction::Transaction,
+    work::{Notice, Work},
+};
+
+mod commands;
+mod exit;
+#[allow(dead_code)]
+pub(crate) mod looper;
+mod own_error;
+mod poll;
+pub(crate) mod queue;
+mod read;
+mod returns;
+mod spare;
+mod wait;
+
+use self::own_error::{OwnError, OwnErrorSlot};
+pub(crate) use self::read::{Blocking, Flow};
+use self::spare::Spare;
+use self::{looper::Looper, queue::LocalQueue};
+pub(crate) use self::{returns::ReturnWriter, spare::CallStart};
+
+/// [`Thread::ready_at`] of a thread that is not in the ready list.
+pub(crate) const NOT_READY: usize = usize::MAX;
+
+/// A task as one open file knows it.
+///
+/// *Semantics*: made at the first ioctl or poll of the task that needs it, gone at
+/// `BINDER_THREAD_EXIT`, when the file is closed, or when the task is found to be
+/// dead and its id used again.
+///
+/// *Locking*: `inner` is lock level L4. `ready_at` is guarded by the `sched` lock of
+/// the process; it is atomic so that the thread itself may look without it.
+///
+/// *Lifetime*: held by the process's table, by transactions it takes part in and by
+/// whoever is about to wake it.
+#[pin_data]
+pub(crate) struct Thread {
+    pub(crate) tid: i32,
+    pub(crate) process: Arc<Process>,
+    pub(crate) task: ARef<Task>,
+    /// Index in the process's ready list, or [`NOT_READY`].
+    pub(crate) ready_at: AtomicUsize,
+    poll_queue: SetOnce<PollCondVarBox>,
+    /// The next read returns at once, whatever there is (set by `flush`, under the lock).
+    return_now: AtomicBool,
+    own_error: OwnErrorSlot,
+    /// Set at the end of the thread, for those who only want to know.
+    ended: AtomicBool,
+    #[pin]
+    pub(crate) inner: SpinLock<Inner>,
+}
+
+/// The part of a thread that its lock guards.
+pub(crate) struct Inner {
+    pub(crate) queue: LocalQueue<Work>,
+    /// Transactions the thread takes part in, the innermost last: calls it waits for
+    /// and calls it serves.
+    pub(crate) stack: KVec<Arc<Transaction>>,
+    extended_error: ExtendedError,
+    looper: Looper,
+    /// The thread sleeps and whoever gives it work must wake it.
+    asleep: bool,
+    pub(crate) dead: bool,
+    spare: Spare,
+}
+
+impl Thread {
+    /// A thread object for the running task.
+    pub(crate) fn new(process: &Arc<Process>, tid: i32, task: ARef<Task>) -> Result<Arc<Self>> {
+        let process = process.clone();
+        let thread = Arc::pin_init(
+            pin_init!(Self {
+                tid,
+                process,
+                task,
+                ready_at: AtomicUsize::new(NOT_READY),
+                poll_queue: SetOnce::new(),
+                return_now: AtomicBool::new(false),
+                own_error: OwnErrorSlot::new(),
+                ended: AtomicBool::new(false),
+                inner <- new_spinlock!(Inner {
+                    queue: LocalQueue::new(),
+                    stack: KVec::new(),
+                    extended_error: ExtendedError::none(0),
+                    looper: Looper::new(),
+                    asleep: false,
+                    dead: false,
+                    spare: Spare::default(),
+                }, "Thread::inner"),
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok(thread)
+    }
+
+    /// The extended error of the last failure, which is forgotten.
+    pub(crate) fn take_extended_error(&self) -> ExtendedError {
+        let mut inner = self.inner.lock();
+        core::mem::replace(&mut inner.extended_error, ExtendedError::none(0))
+    }
+
+    /// Whether the thread is gone; what is sent to it is lost.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready_at.load(Relaxed) != NOT_READY
+    }
+
+    /// Gives the thread work that ends its sleep; gives it back if the thread is dead.
+    ///
+    /// May be called under a `sched` lock. The wake-up is for after the unlock.
+    pub(crate) fn push_work(self: &Arc<Self>, work: Work, mode: WakeMode) -> Result<Wakeup, Work> {
+        let mut inner = self.inner.lock();
+        if inner.dead {
+            return Err(work);
+        }
+        inner.queue.push_immediate(work)?;
+        Ok(self.wakeup(&mut inner, mode))
+    }
+
+    /// Gives the thread work that is delivered with the next thing it returns for.
+    ///
+    /// For the thread itself: what it pushes cannot be queued elsewhere, and it is
+    /// not dead.
+    pub(crate) fn push_deferred_work(&self, work: Work) {
+        let unplaced = self.inner.lock().queue.push_deferred(work);
+        drop(unplaced);
+    }
+
+    /// Gives the thread itself the outcome of a command of its own.
+    pub(crate) fn push_notice(&self, notice: KBox<Notice>) {
+        let unplaced = self.inner.lock().queue.push_immediate(Work::Notice(notice));
+        drop(unplaced);
+        self.notify_poll();
+    }
+
+    /// What is to be done after unlocking, now that the thread has something to do.
+    fn wakeup(self: &Arc<Self>, inner: &mut Inner, mode: WakeMode) -> Wakeup {
+        let asleep = core::mem::replace(&mut inner.asleep, false);
+        if asleep || self.poll_queue.as_ref().is_some() {
+            Wakeup::thread(self.clone(), mode)
+        } else {
+            Wakeup::nobody()
+        }
+    }
+
+    /// Makes the next read return at once; `flush` does this to all threads.
+    pub(crate) fn request_return(self: &Arc<Self>) {
+        let wakeup = {
+            let mut inner = self.inner.lock();
+            self.return_now.store(true, Relaxed);
+            self.wakeup(&mut inner, WakeMode::Async)
+        };
+        wakeup.wake(&self.process);
+    }
+
+    /// The thread has returned to user space, as `flush` asked.
+    pub(crate) fn clear_return_request(&self) {
+        if self.return_now.load(Relaxed) {
+            self.return_now.store(false, Relaxed);
+        }
+    }
+
+    /// Wakes the task and whoever polls for it. Not to be called under a spinlock.
+    pub(crate) fn wake(&self, mode: WakeMode) {
+        task::wake(&self.task, mode);
+        self.notify_poll();
+    }
+
+    pub(crate) fn notify_poll(&self) {
+        if let Some(queue) = self.poll_queue.as_ref() {
+            queue.notify_all();
+        }
+    }
+
+    /// The poll queue, made at the first poll of the thread.
+    fn poll_queue(&self) -> Result<&PollCondVarBox> {
+        if self.poll_queue.as_ref().is_none() {
+            let queue = PollCondVarBox::new(c_str!("Thread::poll_queue"), static_lock_class!())?;
+            self.poll_queue.populate(queue);
+        }
+        self.poll_queue.as_ref().ok_or(ENOMEM)
+    }
+}
+
+/// The calls that a thread makes and serves.
+impl Thread {
+    /// A call of this thread failed: the first failure that is not read yet stays.
+    pub(crate) fn note_failure(&self, error: ExtendedError) {
+        let mut inner = self.inner.lock();
+        if inner.extended_error.code == Return::OK {
+            inner.extended_error = error;
+        }
+    }
+
+    /// The error of the thread's own command, to be read after all that waits.
+    pub(crate) fn set_error(&self, id: u32, error: TransactionError) {
+        self.own_error.set(OwnError::Command(error.code));
+        self.inner.lock().extended_error = ExtendedError::of(id, error);
+        self.notify_poll();
+    }
+
+    /// There is no memory for the notice that a reply is complete; the slot for errors
+    /// carries the code.
+    pub(crate) fn set_completion_without_memory(&self) {
+        self.own_error
+            .set(OwnError::Command(Return::TRANSACTION_COMPLETE));
+        self.notify_poll();
+    }
+
+    /// A reply failed; a notice in the queue says that it is complete.
+    pub(crate) fn stop_writing(&self) {
+        self.own_error.set(OwnError::Noticed);
+    }
+
+    /// A command failed that has no return of its own for that.
+    fn set_errno(&self, error: Error) {
+        self.own_error.set(OwnError::Errno(error.to_errno()));
+        self.notify_poll();
+    }
+
+    /// Whether the thread has said that it serves calls.
+    pub(crate) fn is_looper(&self) -> bool {
+        self.inner.lock().looper.serves()
+    }
+
+    /// Ends a call of this thread: takes it off the stack and queues its outcome, which
+    /// is in it already.
+    ///
+    /// # Errors
+    ///
+    /// `BR_DEAD_REPLY` if the thread is dead, `BR_FAILED_REPLY` with `EPROTO` if it does
+    /// not wait for this call at the moment.
+    pub(crate) fn end_call(
+        self: &Arc<Self>,
+        call: &Arc<Transaction>,
+        mode: WakeMode,
+    ) -> Result<Wakeup, TransactionError> {
+        let mut inner = self.inner.lock();
+        if inner.dead {
+            return Err(TransactionError::DIED);
+        }
+        if !inner.stack.last().is_some_and(|top| Arc::ptr_eq(top, call)) {
+            return Err(TransactionError::failed(EPROTO));
+        }
+        if let Some(call) = inner.stack.pop() {
+            // It was in no queue: its request was taken before it could be answered.
+            let _ = inner.queue.push_immediate(Work::Response(call));
+        }
+        Ok(self.wakeup(&mut inner, mode))
+    }
+}

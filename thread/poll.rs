@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `poll(2)` and epoll.
+//!
+//! Each thread that polls has a wait queue of its own, for what is queued to it,
+//! and registers with one of the process as well, for work that any thread may
+//! take. Both are freed after an RCU grace period, once all waiters have been told,
+//! so that an epoll set that outlives the thread touches only live memory.
+
+use kernel::{
+    bindings::{__poll_t, POLLIN},
+    fs::File,
+    prelude::*,
+    sync::{poll::PollTable, Arc},
+};
+
+use super::Thread;
+
+impl Thread {
+    /// Registers the caller with both queues, then says whether a read would return
+    /// at once. Deferred items alone are no reason.
+    pub(crate) fn poll(self: &Arc<Self>, file: &File, table: &PollTable<'_>) -> Result<__poll_t> {
+        table.register_wait(file, self.poll_queue()?);
+        table.register_wait(file, self.process.poll_queue());
+        let (has_own, is_free) = {
+            let inner = self.inner.lock();
+            (self.must_return(&inner), self.is_free(&inner))
+        };
+        let readable = has_own || (is_free && self.process.sched.lock().has_work());
+        Ok(if readable { POLLIN } else { 0 })
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Transactions: calls, replies and oneway messages.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{Arc, SpinLock, UniqueArc},
+    task::Kuid,
+};
+
+use crate::{
+    allocation::Allocation,
+    defs::{Return, TransactionFlags},
+    error::{ExtendedError, TransactionError},
+    ffi::{abi::binder_transaction_data, link::Link, task::WakeMode},
+    node::Node,
+    thread::Thread,
+};
+
+mod chain;
+mod copy;
+mod objects;
+mod receive;
+mod reply;
+mod security;
+mod send;
+
+use self::chain::Chain;
+
+/// What a thread asks for in a `BC_TRANSACTION` or `BC_REPLY`, as it was read once.
+pub(crate) struct TransactionData {
+    /// The handle of the target; meaningless in a reply.
+    pub(crate) handle: u32,
+    pub(crate) code: u32,
+    pub(crate) flags: TransactionFlags,
+    pub(crate) data: UserRange,
+    pub(crate) offsets: UserRange,
+    /// Room for scatter-gather buffers, in bytes.
+    pub(crate) buffers_size: u64,
+}
+
+/// A range of the sender's memory; an allegation until it is copied.
+#[derive(Clone, Copy)]
+pub(crate) struct UserRange {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+}
+
+impl TransactionData {
+    pub(crate) fn new(raw: binder_transaction_data, buffers_size: u64) -> Self {
+        let (handle, data, offsets) = raw.addresses();
+        Self {
+            handle,
+            code: raw.code,
+            flags: TransactionFlags(raw.flags),
+            data: UserRange {
+                address: data,
+                size: raw.data_size,
+            },
+            offsets: UserRange {
+                address: offsets,
+                size: raw.offsets_size,
+            },
+            buffers_size,
+        }
+    }
+}
+
+/// A call and its reply, or a oneway message.
+///
+/// *Semantics*: one object travels both ways. As a request it is in the queue of the
+/// target, and, if it is a call, also in the stack of its sender. The thread that
+/// takes the request of a call puts it into its own stack, and answers by putting
+/// the outcome into it and queueing it to the sender.
+///
+/// *Locking*: `cargo` is a leaf (lock level L5). Everything else is fixed when the
+/// object is made.
+///
+/// *Lifetime*: held by queue and stacks.
+#[pin_data]
+pub(crate) struct Transaction {
+    link: Link,
+    pub(crate) id: u32,
+    /// Who waits for the reply; nobody for a oneway message.
+    from: Option<Arc<Thread>>,
+    /// What `from` was serving as it made the call: the way to the callers behind it.
+    parent: Chain,
+    code: u32,
+    flags: TransactionFlags,
+    sender_euid: Option<Kuid>,
+    /// Of the target node, for the receiver.
+    target: TargetName,
+    #[pin]
+    cargo: SpinLock<Cargo>,
+}
+
+/// How the owner of a node knows it.
+#[derive(Clone, Copy, Default)]
+struct TargetName {
+    ptr: u64,
+    cookie: u64,
+}
+
+/// What the transaction carries at the moment.
+enum Cargo {
+    Nothing,
+    /// A buffer for whoever receives it.
+    Buffer(Allocation),
+    /// The reply, with what differs from the request.
+    Reply(Reply),
+    /// There will be no reply.
+    Failure(Return),
+}
+
+/// The parts of a reply that the request does not have.
+struct Reply {
+    buffer: Allocation,
+    code: u32,
+    flags: TransactionFlags,
+    sender_euid: Kuid,
+}
+
+static LAST_ID: AtomicU32 = AtomicU32::new(0);
+
+/// A number for logs and for the extended error. Never 0 before it wraps.
+pub(crate) fn next_id() -> u32 {
+    LAST_ID.fetch_add(1, Relaxed).wrapping_add(1)
+}
+
+impl Transaction {
+    /// An object without contents.
+    pub(crate) fn empty() -> Result<Pin<UniqueArc<Self>>> {
+        let init = pin_init!(Self {
+            link: Link::new(),
+            id: 0,
+            from: None,
+            parent: Chain::default(),
+            code: 0,
+            flags: TransactionFlags(0),
+            sender_euid: None,
+            target: TargetName::default(),
+            cargo <- new_spinlock!(Cargo::Nothing, "Transaction::cargo"),
+        });
+        UniqueArc::pin_init(init, GFP_KERNEL)
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Whether `thread` made this call.
+    pub(crate) fn is_from(&self, thread: &Thread) -> bool {
+        self.from
+            .as_ref()
+            .is_some_and(|from| core::ptr::eq(&**from, thread))
+    }
+
+    fn is_oneway(&self) -> bool {
+        self.from.is_none()
+    }
+
+    fn load(&self, cargo: Cargo) {
+        let before = core::mem::replace(&mut *self.cargo.lock(), cargo);
+        drop(before);
+    }
+
+    fn unload(&self) -> Cargo {
+        core::mem::replace(&mut *self.cargo.lock(), Cargo::Nothing)
+    }
+
+    /// Nobody will serve or answer this: frees its buffer, and if a caller waits, tells
+    /// it.
+    pub(crate) fn fail(this: Arc<Self>, error: TransactionError) {
+        let id = this.id;
+        Self::fail_with_id(this, id, error);
+    }
+
+    /// As [`Transaction::fail`], for a failure that another transaction (the reply) had.
+    fn fail_with_id(this: Arc<Self>, id: u32, error: TransactionError) {
+        let Some(from) = this.from.clone() else {
+            return drop(this.unload());
+        };
+        this.load(Cargo::Failure(error.code));
+        from.note_failure(ExtendedError::of(id, error));
+        // If it serves another call at the moment, it is told when it has answered that.
+        if let Ok(wakeup) = from.end_call(&this, WakeMode::Async) {
+            drop(this);
+            wakeup.wake(&from.process);
+        }
+    }
+
+    /// The node that the message was sent to, as long as it is on its way.
+    fn target_node(&self) -> Option<Arc<Node>> {
+        match &mut *self.cargo.lock() {
+            Cargo::Buffer(buffer) => buffer
+                .contents()
+                .target
+                .as_ref()
+                .map(|claim| claim.node().clone()),
+            _ => None,
+        }
+    }
+
+    /// Makes the object of an ended call empty, for the next one.
+    pub(crate) fn reset(self: Pin<&mut Self>) {
+        let this = self.project();
+        *this.from = None;
+        *this.parent = Chain::default();
+    }
+}
+
+/// A transaction object that is not shared yet.
+pub(crate) type NewTransaction = Pin<UniqueArc<Transaction>>;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `BC_REPLY`: a thread answers the call it serves.
+
+use kernel::{prelude::*, sync::Arc, task::Kuid};
+
+use super::{copy::Terms, next_id, Cargo, Reply, Transaction, TransactionData};
+use crate::{
+    defs::{Return, TransactionFlags},
+    error::TransactionError,
+    ffi::task::WakeMode,
+    process::BufferKind,
+    reports::{self, Route},
+    thread::Thread,
+    work::{Notice, Work},
+};
+
+/// Who learns of a reply that cannot be sent.
+enum ReplyError {
+    /// The thread that sent it: its caller waits for something else.
+    Replier(TransactionError),
+    /// The caller, who will get no reply. For the replier the call is complete.
+    Caller(TransactionError),
+}
+
+impl From<TransactionError> for ReplyError {
+    fn from(error: TransactionError) -> Self {
+        Self::Caller(error)
+    }
+}
+
+/// Whether the completion of a reply makes the replier return.
+#[derive(Clone, Copy)]
+enum Completion {
+    Immediate,
+    /// It waits for the next call, as `TF_DEFER_COMPLETE` asks.
+    Deferred,
+}
+
+impl Thread {
+    /// Carries out a `BC_REPLY`.
+    pub(crate) fn reply(self: &Arc<Self>, data: &TransactionData) {
+        let id = next_id();
+        let (call, notice) = self.begin_reply(id);
+        let Some(call) = call else {
+            let error = TransactionError::failed(EPROTO);
+            let route = Route {
+                is_reply: true,
+                ..Default::default()
+            };
+            reports::report(self, data, route, error.code);
+            return self.set_error(id, error);
+        };
+        match notice {
+            Ok(notice) => self.reply_to(call, id, notice, data),
+            Err(error) => {
+                let below = self.leave_call();
+                self.set_completion_without_memory();
+                Transaction::fail_with_id(call, id, error.into());
+                self.settle(below);
+            }
+        }
+    }
+
+    fn reply_to(
+        self: &Arc<Self>,
+        call: Arc<Transaction>,
+        id: u32,
+        notice: KBox<Notice>,
+        data: &TransactionData,
+    ) {
+        match self.make_reply(&call, data) {
+            Ok(reply) => {
+                call.load(Cargo::Reply(reply));
+                let below = self.complete_call(notice, Completion::of(data.flags));
+                hand_back(call);
+                self.settle(below);
+            }
+            Err(ReplyError::Caller(error)) => {
+                reports::report(self, data, route(&call), error.code);
+                let below = self.complete_call(notice, Completion::Immediate);
+                self.stop_writing();
+                Transaction::fail_with_id(call, id, error);
+                self.settle(below);
+            }
+            Err(ReplyError::Replier(error)) => {
+                reports::report(self, data, route(&call), error.code);
+                self.recycle_notice(notice);
+                let below = self.leave_call();
+                self.set_error(id, error);
+                self.settle(below);
+            }
+        }
+    }
+
+    /// Takes the call that the thread serves off its stack. Returns what is below it.
+    fn leave_call(&self) -> Option<Arc<Transaction>> {
+        let (call, below) = {
+            let mut inner = self.inner.lock();
+            (inner.stack.pop(), inner.stack.last().cloned())
+        };
+        drop(call);
+        below
+    }
+
+    /// Copies the reply into the caller's process.
+    fn make_reply(
+        &self,
+        call: &Arc<Transaction>,
+        data: &TransactionData,
+    ) -> Result<Reply, ReplyError> {
+        // Only oneway messages have no sender, and they are in no stack.
+        let from = call.from.as_ref().ok_or(TransactionError::DIED)?;
+        from.check_waits_for(call)?;
+        let terms = Terms {
+            accepts_files: call.flags.has(TransactionFlags::ACCEPT_FDS),
+            kind: BufferKind::Sync,
+        };
+        let buffer = self.copy_transaction(data, &from.process, &terms, &[])?;
+        let (code, flags, sender_euid) = (data.code, data.flags, Kuid::current_euid());
+        Ok(Reply {
+            buffer,
+            code,
+            flags,
+            sender_euid,
+        })
+    }
+
+    /// Whether this thread waits for the reply to `call` and nothing else.
+    fn check_waits_for(&self, call: &Arc<Transaction>) -> Result<(), ReplyError> {
+        let inner = self.inner.lock();
+        if inner.dead {
+            return Err(ReplyError::Caller(TransactionError::DIED));
+        }
+        if !inner.stack.last().is_some_and(|top| Arc::ptr_eq(top, call)) {
+            return Err(ReplyError::Replier(TransactionError::failed(EPROTO)));
+        }
+        Ok(())
+    }
+
+    /// The call that the thread serves is answered: off the stack, and the completion in
+    /// the queue, in one step. So the failure of a call below cannot come in between, and
+    /// the caller cannot answer to the reply before.
+    ///
+    /// Returns what is below it.
+    fn complete_call(
+        &self,
+        mut notice: KBox<Notice>,
+        completion: Completion,
+    ) -> Option<Arc<Transaction>> {
+        notice.code = Return::TRANSACTION_COMPLETE;
+        let work = Work::Notice(notice);
+        let (call, below, unplaced) = {
+            let mut inner = self.inner.lock();
+            let call = inner.stack.pop();
+            let unplaced = match completion {
+                Completion::Immediate => inner.queue.push_immediate(work),
+                Completion::Deferred => inner.queue.push_deferred(work),
+            };
+            (call, inner.stack.last().cloned(), unplaced)
+        };
+        drop((call, unplaced));
+        if matches!(completion, Completion::Immediate) {
+            self.notify_poll();
+        }
+        below
+    }
+
+    /// A call `below` the one that was just answered may have failed meanwhile. Its caller,
+    /// this thread, could not be told before, because it would have taken it for the
+    /// outcome of a call that it made later.
+    fn settle(self: &Arc<Self>, below: Option<Arc<Transaction>>) {
+        if let Some(call) = below.filter(|call| call.is_from(self) && call.has_failed()) {
+            // The thread itself runs, so there is nobody to wake but who polls.
+            if let Ok(wakeup) = self.end_call(&call, WakeMode::Async) {
+                wakeup.wake(&self.process);
+            }
+        }
+    }
+}
+
+impl Completion {
+    fn of(flags: TransactionFlags) -> Self {
+        if flags.has(TransactionFlags::DEFER_COMPLETE) {
+            Self::Deferred
+        } else {
+            Self::Immediate
+        }
+    }
+}
+
+/// Where the reply to `call` goes, for a report.
+fn route(call: &Transaction) -> Route {
+    let from = call.from.as_ref();
+    Route {
+        to_pid: from.map(|from| from.process.pid),
+        to_tid: from.map(|from| from.tid),
+        is_reply: true,
+    }
+}
+
+/// Gives an answered call back to its caller.
+fn hand_back(call: Arc<Transaction>) {
+    let Some(from) = call.from.clone() else {
+        return;
+    };
+    match from.end_call(&call, WakeMode::Sync) {
+        Ok(wakeup) => {
+            // The caller can use the object again if it is the only one to have it.
+            drop(call);
+            wakeup.wake(&from.process);
+        }
+        // It died meanwhile, which is no concern of the replier.
+        Err(_) => drop(call.unload()),
+    }
+}
+
+impl Transaction {
+    fn has_failed(&self) -> bool {
+        matches!(*self.cargo.lock(), Cargo::Failure(_))
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Everything that can wait in a queue for a thread to read it.
+
+use kernel::{prelude::*, sync::Arc};
+
+use crate::{
+    defs::Return,
+    ffi::link::{Link, Queue, Queued},
+    node::{death::Death, Node},
+    transaction::Transaction,
+};
+
+/// A queue of work.
+pub(crate) type WorkQueue = Queue<Work>;
+
+/// One piece of work. The set is closed: the protocol has no other kind.
+pub(crate) enum Work {
+    /// A call or a oneway message on its way to the target.
+    Request(Arc<Transaction>),
+    /// The answer to a call, or the news that there will be none.
+    Response(Arc<Transaction>),
+    /// A node whose reference counts changed in a way its owner must know.
+    Node(Arc<Node>),
+    /// The death of an object that the process refers to, or the end of the interest in it.
+    Death(Arc<Death>),
+    /// The outcome of a command of the thread itself.
+    Notice(KBox<Notice>),
+}
+
+/// A return code without payload that waits to be read, such as
+/// `BR_TRANSACTION_COMPLETE`.
+///
+/// Allocated before the command it reports on takes effect, and kept by the thread
+/// for its next command once it was read.
+pub(crate) struct Notice {
+    pub(crate) link: Link,
+    pub(crate) code: Return,
+}
+
+impl Notice {
+    /// Allocates a notice; to be called without any lock.
+    pub(crate) fn new(code: Return) -> Result<KBox<Self>> {
+        Ok(KBox::new(
+            Self {
+                link: Link::new(),
+                code,
+            },
+            GFP_KERNEL,
+        )?)
+    }
+}
+
+impl Work {
+    /// Whether it waits somewhere already, as work that can be found in several ways may.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.link().is_queued()
+    }
+}
