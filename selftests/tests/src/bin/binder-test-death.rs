@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         nested::nested_call_into_a_killed_first_is_dead,
         held::references_of_a_killed_holder_are_released,
         held::buffers_of_a_killed_holder_are_released,
+        held::references_change_while_they_are_announced,
         held::unread_requests_of_a_killed_target_release_their_nodes,
         held::unread_reply_of_a_killed_caller_releases_its_nodes,
         held::node_of_a_call_to_nobody_is_released,

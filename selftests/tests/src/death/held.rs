@@ -100,6 +100,99 @@ pub fn strong_reference_that_nobody_was_told_of_is_not_released(env: &Env) -> Re
     Ok(())
 }
 
+/// What the owner of a node has been told of it, in order.
+#[derive(Debug, Default)]
+struct Told {
+    weak: Vec<bool>,
+    strong: Vec<bool>,
+}
+
+/// Notes and answers a reference return; others are ignored.
+fn note(session: &Session, told: &mut [Told], entry: Return) -> Result<(), Failure> {
+    binder_client::manager::answer_reference(session, entry)?;
+    let (node, strong, held) = match entry {
+        Return::Increfs(node) => (node, false, true),
+        Return::Decrefs(node) => (node, false, false),
+        Return::Acquire(node) => (node, true, true),
+        Return::Release(node) => (node, true, false),
+        _ => return Ok(()),
+    };
+    let told = &mut told[usize::try_from(node.cookie)?];
+    let list = if strong {
+        &mut told.strong
+    } else {
+        &mut told.weak
+    };
+    list.push(held);
+    Ok(())
+}
+
+pub fn references_change_while_they_are_announced(env: &Env) -> Result<(), Failure> {
+    const COUNT: u64 = 60;
+    let holder = manager(&env.device, |session, channel| {
+        let mut handles = Vec::new();
+        for _ in 0..COUNT {
+            let request = receive(session)?;
+            let handle = request.handle(0)?;
+            let mut commands = Commands::new();
+            commands.increfs(handle);
+            commands.free_buffer(request.into_address());
+            session.write(&commands)?;
+            handles.push(handle);
+            channel.signal()?;
+        }
+        channel.wait()?;
+        let mut commands = Commands::new();
+        for handle in handles {
+            commands.decrefs(handle);
+        }
+        session.write(&commands)?;
+        channel.signal()?;
+        channel.wait()
+    })?;
+    let session = env.session()?;
+    let mut told: Vec<Told> = (0..COUNT).map(|_| Told::default()).collect();
+    for number in 0..COUNT {
+        let mut parcel = Parcel::new();
+        parcel.binder(0x1000 + 16 * number, number);
+        send_parcel(&session, 0, &parcel, TF_ONE_WAY)?;
+        let complete = |entry: &Return| *entry == Return::TransactionComplete;
+        for entry in session.read_until(limits::wait(), complete)? {
+            note(&session, &mut told, entry)?;
+        }
+        holder.wait()?;
+        while session.readable(std::time::Duration::ZERO)? {
+            for entry in session.read(limits::wait())? {
+                note(&session, &mut told, entry)?;
+            }
+        }
+        let seen = &told[usize::try_from(number)?];
+        check_eq!(
+            &seen.weak,
+            &[true],
+            "node {number} is held weakly: {seen:?}"
+        );
+    }
+    holder.signal()?;
+    holder.wait()?;
+    let released = |told: &[Told]| told.iter().all(|told| told.weak.last() == Some(&false));
+    while !released(&told) {
+        for entry in session.read(limits::wait())? {
+            note(&session, &mut told, entry)?;
+        }
+    }
+    for (number, told) in told.iter().enumerate() {
+        check_eq!(&told.weak, &[true, false], "node {number}");
+        let strong: &[bool] = if told.strong.is_empty() {
+            &[]
+        } else {
+            &[true, false]
+        };
+        check_eq!(told.strong.as_slice(), strong, "node {number}");
+    }
+    Ok(())
+}
+
 pub fn unread_requests_of_a_killed_target_release_their_nodes(env: &Env) -> Result<(), Failure> {
     let target = manager(&env.device, |_, channel| channel.wait())?;
     let session = env.session()?;
