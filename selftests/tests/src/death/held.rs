@@ -89,10 +89,7 @@ pub fn strong_reference_that_nobody_was_told_of_is_not_released(env: &Env) -> Re
     holder.signal()?;
     holder.wait()?;
     let all = session.read(limits::wait())?;
-    check_eq!(
-        all.as_slice(),
-        [Return::Increfs(NODE), Return::TransactionComplete]
-    );
+    check_eq!(all.as_slice(), [Return::Increfs(NODE), Return::TransactionComplete]);
     binder_client::manager::answer_reference(&session, all[0])?;
     check_eq!(session.readable(limits::quiet())?, false, "it is held");
     holder.kill()?;
@@ -118,11 +115,7 @@ fn note(session: &Session, told: &mut [Told], entry: Return) -> Result<(), Failu
         _ => return Ok(()),
     };
     let told = &mut told[usize::try_from(node.cookie)?];
-    let list = if strong {
-        &mut told.strong
-    } else {
-        &mut told.weak
-    };
+    let list = if strong { &mut told.strong } else { &mut told.weak };
     list.push(held);
     Ok(())
 }
@@ -167,11 +160,7 @@ pub fn references_change_while_they_are_announced(env: &Env) -> Result<(), Failu
             }
         }
         let seen = &told[usize::try_from(number)?];
-        check_eq!(
-            &seen.weak,
-            &[true],
-            "node {number} is held weakly: {seen:?}"
-        );
+        check_eq!(&seen.weak, &[true], "node {number} is held weakly: {seen:?}");
     }
     holder.signal()?;
     holder.wait()?;
@@ -183,11 +172,7 @@ pub fn references_change_while_they_are_announced(env: &Env) -> Result<(), Failu
     }
     for (number, told) in told.iter().enumerate() {
         check_eq!(&told.weak, &[true, false], "node {number}");
-        let strong: &[bool] = if told.strong.is_empty() {
-            &[]
-        } else {
-            &[true, false]
-        };
+        let strong: &[bool] = if told.strong.is_empty() { &[] } else { &[true, false] };
         check_eq!(told.strong.as_slice(), strong, "node {number}");
     }
     Ok(())

@@ -21,10 +21,7 @@ pub mod storm;
 pub mod thread;
 
 /// The node that the parties of these cases send around.
-const NODE: PtrCookie = PtrCookie {
-    ptr: 0x1000,
-    cookie: 0x2000,
-};
+const NODE: PtrCookie = PtrCookie { ptr: 0x1000, cookie: 0x2000 };
 
 /// A parcel with that node.
 fn node() -> Parcel {

@@ -52,11 +52,7 @@ fn chain(
         first(session)
     })?;
     last.wait()?;
-    Ok(Chain {
-        first,
-        middle,
-        last,
-    })
+    Ok(Chain { first, middle, last })
 }
 
 /// Replies and checks that this is told complete, whoever waits for it.

@@ -198,10 +198,7 @@ pub fn references_to_a_killed_owner_can_be_dropped(env: &Env) -> Result<(), Fail
     // Now it is nobody's handle.
     send(&session, handle, 1, 0)?;
     let error = call_failure(&session)?;
-    check_eq!(
-        (error.command, error.param),
-        (BR_FAILED_REPLY, -(Errno::EINVAL as i32))
-    );
+    check_eq!((error.command, error.param), (BR_FAILED_REPLY, -(Errno::EINVAL as i32)));
     Ok(())
 }
 

@@ -166,10 +166,7 @@ pub fn exit_keeps_reference_work_of_the_process(env: &Env) -> Result<(), Failure
     session.device().extended_error()?;
     let acquire = |entry: &Return| *entry == Return::Acquire(NODE);
     let all = session.read_until(limits::wait(), acquire)?;
-    check!(
-        all.contains(&Return::Increfs(NODE)),
-        "also the weak one: {all:?}"
-    );
+    check!(all.contains(&Return::Increfs(NODE)), "also the weak one: {all:?}");
     server.signal()?;
     server.join()
 }
