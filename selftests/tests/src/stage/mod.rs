@@ -32,7 +32,7 @@ use binder_client::{check, check_eq, limits, Errno};
 use nix::fcntl::{FcntlArg, OFlag};
 
 /// Broker's method: keep the node in the request under the number that follows it.
-const PUT: u32 = 1;
+pub const PUT: u32 = 1;
 /// Broker's method: reply with the node of a number.
 const GET: u32 = 2;
 /// Broker's method: let go of the node of a number.
