@@ -39,9 +39,11 @@ mod bins;
 mod desc;
 mod index;
 mod oneway_budget;
+mod payload;
 mod request;
 #[cfg(test)]
 mod tests;
+mod types;
 mod walk;
 
 use self::{
@@ -56,95 +58,11 @@ pub(crate) use self::{
     desc::State,
     oneway_budget::Spam,
     request::{GrowRequest, Growth},
+    types::{AllocFail, Allocated, FreeError, InitError, Kind, Released, Slot, WrongState},
 };
 
 /// Largest mapping in bytes; what is mapped beyond is not used.
 pub(crate) const MAX_MAPPING: usize = 4 << 20;
-
-/// What a buffer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A call or a reply: may take all of the mapping.
-    Sync,
-    /// A oneway request: may take half of the mapping, and is charged to its sender.
-    Oneway {
-        /// Process (thread group) that sends, in the initial pid namespace.
-        sender: i32,
-    },
-}
-
-/// A buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
-    /// What the buffer is called here, until it is released.
-    pub(crate) index: u32,
-    /// Where it starts, in bytes from the start of the mapping.
-    pub(crate) offset: usize,
-    /// Its size in bytes: what was asked for, rounded up.
-    pub(crate) size: usize,
-}
-
-/// A new buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Allocated {
-    /// The buffer.
-    pub(crate) slot: Slot,
-    /// Whether its sender overuses the room for oneway requests.
-    pub(crate) spam: Spam,
-}
-
-/// Why a mapping can not be managed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InitError {
-    /// There is one already.
-    Mapped,
-    /// It has no room for one buffer.
-    TooSmall,
-    /// The memory passed does not suffice.
-    NoMemory,
-}
-
-/// Why there is no buffer.
-#[derive(Debug)]
-pub(crate) enum AllocFail<T, const N: usize> {
-    /// There is no mapping yet.
-    NotMapped,
-    /// The mapping is smaller than the buffer: it will never fit.
-    TooBig,
-    /// No free range is large enough.
-    NoSpace,
-    /// The room for oneway requests does not suffice.
-    OnewayQuota,
-    /// Memory is needed first; nothing has changed.
-    NeedDescriptors(GrowRequest<T, N>),
-}
-
-/// Why a buffer can not be freed by its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FreeError {
-    /// No buffer starts there.
-    NotFound,
-    /// The buffer there has not been delivered.
-    NotDelivered,
-    /// The buffer there is being freed by somebody else.
-    BeingFreed,
-}
-
-/// The buffer is not in the state that the operation needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WrongState;
-
-/// What was a buffer.
-#[derive(Debug)]
-pub(crate) struct Released<T> {
-    /// The buffer; its index is no longer valid.
-    pub(crate) slot: Slot,
-    /// What was still kept with it, to be dropped without a lock.
-    pub(crate) payload: Option<T>,
-    /// The free range, in bytes of the mapping, that it is part of now. Pages that lie
-    /// completely inside are not in use.
-    pub(crate) idle: Range<usize>,
-}
 
 /// The ranges of one mapping; the driver keeps a `T` with each buffer.
 ///
@@ -304,15 +222,12 @@ impl<T, const N: usize> RangeAlloc<T, N> {
             return self.convert(at, offset, size, sender);
         }
         let buffer = self.ranges.spare();
-        self.bins
-            .resize(&mut self.ranges, at, whole - size, |rest| {
-                rest.offset = offset + size;
-                rest.prev = buffer;
-            });
+        self.bins.resize(&mut self.ranges, at, whole - size, |rest| {
+            rest.offset = offset + size;
+            rest.prev = buffer;
+        });
         self.set_next(prev, buffer);
-        let link = self
-            .by_offset
-            .insert(&mut self.ranges, hash_of(offset), buffer);
+        let link = self.by_offset.insert(&mut self.ranges, hash_of(offset), buffer);
         self.ranges.use_spare(|range| {
             range.offset = offset;
             range.size = size;
@@ -346,33 +261,6 @@ impl<T, const N: usize> RangeAlloc<T, N> {
             Some(range) => range.next = next,
             None => self.first = next,
         }
-    }
-
-    /// Keeps `payload` with the buffer and returns what was kept with it before.
-    ///
-    /// # Errors
-    ///
-    /// Gives `payload` back if there is no such buffer.
-    pub(crate) fn set_payload(&mut self, index: u32, payload: T) -> Result<Option<T>, T> {
-        match self.ranges.buffer_mut(index) {
-            Some(range) => Ok(range.payload.replace(payload)),
-            None => Err(payload),
-        }
-    }
-
-    /// What is kept with the buffer.
-    pub(crate) fn payload(&self, index: u32) -> Option<&T> {
-        self.ranges.buffer(index)?.payload.as_ref()
-    }
-
-    /// What is kept with the buffer.
-    pub(crate) fn payload_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.ranges.buffer_mut(index)?.payload.as_mut()
-    }
-
-    /// Takes what is kept with the buffer.
-    pub(crate) fn take_payload(&mut self, index: u32) -> Option<T> {
-        self.ranges.buffer_mut(index)?.payload.take()
     }
 
     /// The buffer with this index.
@@ -434,8 +322,7 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         let (offset, size, sender) = (range.offset, range.size, range.sender);
         let (prev, next, link) = (range.prev, range.next, range.link);
         let payload = range.payload.take();
-        self.by_offset
-            .remove(&mut self.ranges, hash_of(offset), index, link);
+        self.by_offset.remove(&mut self.ranges, hash_of(offset), index, link);
         if sender != NONE {
             self.oneway.refund(sender, size);
         }
@@ -486,8 +373,7 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     #[inline]
     fn extend(&mut self, at: u32, size: u32, last: u32, next: u32) {
         let ranges = &mut self.ranges;
-        self.bins
-            .resize(ranges, at, size, |range| range.next = next);
+        self.bins.resize(ranges, at, size, |range| range.next = next);
         ranges.update(next, |range| range.prev = at);
         ranges.put_spare(last);
     }
@@ -495,9 +381,5 @@ impl<T, const N: usize> RangeAlloc<T, N> {
 
 #[inline]
 fn slot_of(index: u32, offset: u32, size: u32) -> Slot {
-    Slot {
-        index,
-        offset: offset as usize,
-        size: size as usize,
-    }
+    Slot { index, offset: offset as usize, size: size as usize }
 }

@@ -86,7 +86,7 @@ impl Death {
     }
 
     /// `BC_DEAD_BINDER_DONE`, likewise.
-    fn acknowledge(self: &Arc<Self>, thread: &Arc<Thread>) {
+    pub(crate) fn acknowledge(self: &Arc<Self>, thread: &Arc<Thread>) {
         self.change(Some(thread), |obituary| obituary.acknowledge());
     }
 
@@ -139,42 +139,6 @@ impl Death {
             (told, sched.withdraw(&self.link))
         };
         drop((registration, told, queued));
-    }
-}
-
-impl Process {
-    /// `BC_DEAD_BINDER_DONE`. Fails with `ENOENT` if no such death was told.
-    pub(crate) fn acknowledge_death(&self, cookie: u64, thread: &Arc<Thread>) -> Result {
-        let told = {
-            let mut sched = self.sched.lock();
-            let first = sched.told_deaths.cursor_lower_bound(&(cookie, 0));
-            let found = first
-                .map(|cursor| *cursor.current().0)
-                .filter(|key| key.0 == cookie);
-            found
-                .and_then(|key| sched.told_deaths.remove_node(&key))
-                .ok_or(ENOENT)?
-        };
-        let (_, death) = told.to_key_value();
-        death.acknowledge(thread);
-        Ok(())
-    }
-
-    /// Forgets the deaths that were told, at the end of the process.
-    pub(crate) fn end_told_deaths(&self) {
-        loop {
-            let told = {
-                let mut sched = self.sched.lock();
-                let first = sched
-                    .told_deaths
-                    .cursor_front()
-                    .map(|cursor| *cursor.current().0);
-                first.and_then(|key| sched.told_deaths.remove_node(&key))
-            };
-            if told.is_none() {
-                return;
-            }
-        }
     }
 }
 

@@ -3,9 +3,11 @@
 //! Size classes of free ranges: two-level segregated fit.
 //!
 //! Sizes are counted in units of [`UNIT`] bytes. Class boundaries are 32 per power of
-//! two, so that below 64 units (512 bytes) each class holds one size, and above it the
-//! sizes of a class differ by at most 3 %. Two levels of bitmaps say which classes have
-//! ranges; finding the next class that has one takes two word reads.
+//! two, so that up to 64 units (512 bytes) each class holds one size, and above it the
+//! sizes of a class differ by at most 3 %. A power of two is the largest size of its class:
+//! a mapping of such a size stays in its class while its first small buffer comes and goes.
+//! Two levels of bitmaps say which classes have ranges; finding the next class that has one
+//! takes two word reads.
 
 use super::{
     desc::{Descriptor, Descriptors, State},
@@ -19,7 +21,7 @@ pub(super) const UNIT: u32 = 8;
 const FINE_BITS: u32 = 5;
 const FINE: u32 = 1 << FINE_BITS;
 /// Powers of two that are told apart: up to 2^19 units, the largest mapping.
-const COARSE: u32 = 16;
+const COARSE: u32 = 15;
 /// Classes in total.
 const CLASSES: usize = (COARSE * FINE) as usize;
 /// Ranges of the class itself that are looked at before a larger class is used.
@@ -31,7 +33,7 @@ type Class = u32;
 /// The class that ranges of `size` bytes are in.
 #[inline]
 fn class_of(size: u32) -> Class {
-    let units = size / UNIT;
+    let units = (size / UNIT).saturating_sub(1);
     match units.checked_ilog2() {
         Some(high) if high >= FINE_BITS => {
             let shift = high - FINE_BITS;
@@ -45,8 +47,9 @@ fn class_of(size: u32) -> Class {
 #[inline]
 fn is_same_class(a: u32, b: u32) -> bool {
     // The number of low bits that make no difference depends on the highest bit.
-    let high = (a / UNIT).max(FINE).ilog2();
-    ((a ^ b) / UNIT) >> (high - FINE_BITS) == 0
+    let (a, b) = ((a / UNIT).saturating_sub(1), (b / UNIT).saturating_sub(1));
+    let high = a.max(FINE).ilog2();
+    (a ^ b) >> (high - FINE_BITS) == 0
 }
 
 /// Heads of the lists of free ranges, one list per size class.
@@ -75,11 +78,7 @@ pub(super) struct Bins {
 impl Bins {
     /// Bins that can not take a range yet.
     pub(super) const fn new() -> Self {
-        Self {
-            coarse: 0,
-            fine: [0; COARSE as usize],
-            heads: None,
-        }
+        Self { coarse: 0, fine: [0; COARSE as usize], heads: None }
     }
 
     /// Whether the heads are there.
@@ -292,12 +291,12 @@ mod tests {
 
     #[test]
     fn classes_are_ordered_and_narrow() {
-        assert_eq!(class_of(8), 1);
-        assert_eq!(class_of(31 * UNIT), 31);
-        assert_eq!(class_of(32 * UNIT), 32);
-        assert_eq!(class_of(4 << 20), 15 * FINE);
+        assert_eq!(class_of(8), 0);
+        assert_eq!(class_of(32 * UNIT), 31);
+        assert_eq!(class_of(33 * UNIT), 32);
+        assert_eq!(class_of(4 << 20) as usize, CLASSES - 1);
         let mut last = 0;
-        let mut first_of_class = UNIT;
+        let mut first_of_class = 1;
         for units in 1..=1_u32 << 19 {
             let class = class_of(units * UNIT);
             assert!(class == last || class == last + 1);
@@ -309,7 +308,7 @@ mod tests {
         }
         assert!((last as usize) < CLASSES);
         for a in (8..70_000).step_by(8) {
-            for b in [a - 8, a, a + 8, a + 16, a + a / 32, 2 * a, a / 2 / 8 * 8] {
+            for b in [(a - 8).max(8), a, a + 8, a + 16, a + a / 32, 2 * a, (a / 2 / 8 * 8).max(8)] {
                 assert_eq!(is_same_class(a, b), class_of(a) == class_of(b), "{a} {b}");
             }
         }

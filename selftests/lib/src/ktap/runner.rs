@@ -92,6 +92,8 @@ fn collect(
         if left.is_zero() {
             return Ok(false);
         }
+        // Asked before the pipes: what it wrote before its end is seen then.
+        let ended = has_ended(child)?;
         // The verdict's pipe may be inherited by what the case forked, so look
         // after the process itself from time to time.
         let slice = left.min(Duration::from_millis(100));
@@ -109,7 +111,7 @@ fn collect(
                 open[n] = read_some(pipes[n], &mut texts[n])?;
             }
         }
-        if ready == [false, false] && has_ended(child)? {
+        if ready == [false, false] && ended {
             return Ok(true);
         }
         if !open[1] {

@@ -43,11 +43,7 @@ impl Worker {
         let (sender, result) = channel();
         let job = move || drop(sender.send(job()));
         if self.jobs.send(Box::new(job)).is_err() {
-            return Err(Failure::new(
-                "a thread of the test",
-                "to live",
-                "it is gone",
-            ));
+            return Err(Failure::new("a thread of the test", "to live", "it is gone"));
         }
         Ok(Pending { result })
     }
@@ -72,11 +68,7 @@ impl<T> Pending<T> {
     pub fn wait(self) -> Result<T, Failure> {
         match self.result.recv_timeout(limits::wait()) {
             Ok(value) => Ok(value),
-            Err(error) => Err(Failure::new(
-                "a thread's result",
-                "to come",
-                error.to_string(),
-            )),
+            Err(error) => Err(Failure::new("a thread's result", "to come", error.to_string())),
         }
     }
 
