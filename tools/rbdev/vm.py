@@ -53,7 +53,9 @@ def _megabytes(memory: str) -> int:
 
 def _argv(kernel: Kernel, folder: Path, icount: bool, smp: int, memory: str, append: str) -> list[str]:
     if icount:
-        machine = ["-accel", "tcg", "-icount", "shift=0", "-smp", "1"]
+        # Of the largest model: it copies with one instruction a byte, as real ones
+        # may, so that figures of large payloads say how many bytes were copied.
+        machine = ["-accel", "tcg", "-icount", "shift=0", "-smp", "1", "-cpu", "max"]
     else:
         machine = ["-accel", "tcg,thread=multi", "-smp", str(smp)]
     parameters = " ".join(part for part in (PARAMETERS, kernel.parameters, append) if part)
