@@ -15,7 +15,6 @@ use binder_client::parcel::Parcel;
 use binder_client::party::{Party, ReplyMode};
 use binder_client::peer::Peer;
 use binder_client::thread::BinderThread;
-use binder_client::uapi::PtrCookie;
 
 /// Reply with the data.
 pub const ECHO: u32 = 1;
@@ -27,7 +26,7 @@ pub const SUM: u32 = 3;
 pub const CALL_BACK: u32 = 4;
 /// Reply with a node of one's own that nobody else has.
 pub const MAKE: u32 = 5;
-/// Reply with the number of nodes that were made and are not gone.
+/// Reply with the number of own nodes that others know.
 pub const ALIVE: u32 = 6;
 
 /// The service's state.
@@ -35,7 +34,6 @@ pub const ALIVE: u32 = 6;
 struct Service {
     sum: AtomicU64,
     made: AtomicU64,
-    gone: AtomicU64,
 }
 
 impl Service {
@@ -79,18 +77,9 @@ impl Handler for Service {
                 parcel.binder(ptr, ptr ^ 1);
                 parcel
             }
-            ALIVE => {
-                let made = self.made.load(Ordering::SeqCst);
-                number(made - self.gone.load(Ordering::SeqCst))
-            }
+            ALIVE => number(thread.party().nodes().len() as u64),
             _ => Parcel::from_bytes(request.data()),
         })
-    }
-
-    fn unreferenced(&self, node: PtrCookie) {
-        if node.ptr >= 0x10_0000 {
-            self.gone.fetch_add(1, Ordering::SeqCst);
-        }
     }
 }
 
@@ -103,12 +92,7 @@ pub fn spawn(path: &Path, threads: usize) -> Result<Peer, Failure> {
         party.start_pool(threads, threads as u32)?;
         channel.signal()?;
         // Until it is killed, or the test ends.
-        loop {
-            match channel.recv_within::<()>(std::time::Duration::from_secs(600)) {
-                Ok(()) => return Ok(()),
-                Err(failure) => return Err(failure),
-            }
-        }
+        channel.recv_within(std::time::Duration::from_secs(600))
     })?;
     peer.wait()?;
     Ok(peer)
