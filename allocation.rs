@@ -26,7 +26,7 @@ pub(crate) mod files;
 pub(crate) mod layout;
 pub(crate) mod pages;
 
-use self::{files::SentFile, layout::Layout};
+use self::{files::SentFile, layout::Layout, pages::Pages};
 
 /// A buffer in a process's mapping that user space does not know of.
 ///
@@ -36,6 +36,7 @@ use self::{files::SentFile, layout::Layout};
 /// It is moved several times on the way of each call, so it is kept small.
 pub(crate) struct Allocation {
     pub(crate) process: Arc<Process>,
+    pages: Arc<Pages>,
     /// Taken out when the buffer is handed over or freed.
     contents: Option<Contents>,
     slot: Slot,
@@ -95,16 +96,24 @@ impl Contents {
 impl HeldObject {
     fn release(self, receiver: &Process) {
         match self {
-            HeldObject::Handle(handle, strength) => receiver.dec_handle(handle, strength),
+            HeldObject::Handle(handle, strength) => {
+                receiver.drop_count(handle, strength);
+            }
             HeldObject::Node(claim) => drop(claim),
         }
     }
 }
 
 impl Allocation {
-    pub(crate) fn new(process: Arc<Process>, allocated: Allocated, layout: Layout) -> Self {
+    pub(crate) fn new(
+        process: Arc<Process>,
+        pages: Arc<Pages>,
+        allocated: Allocated,
+        layout: Layout,
+    ) -> Self {
         Self {
             process,
+            pages,
             slot: allocated.slot,
             layout,
             is_spam: allocated.spam == Spam::Suspect,
@@ -159,24 +168,20 @@ impl Allocation {
 
     /// The address of the buffer in the receiver.
     pub(crate) fn address(&self) -> u64 {
-        self.process
-            .mapping_start()
-            .wrapping_add(self.slot.offset as u64)
+        (self.pages.start() as u64).wrapping_add(self.slot.offset as u64)
     }
 
     /// Copies `from` of the running task to `at` in the buffer. Fails with `EFAULT`.
     pub(crate) fn copy_in(&mut self, at: usize, from: UserRange) -> Result {
         let len = usize::try_from(from.size).map_err(|_| EFAULT)?;
         let start = self.check(at, len)?;
-        self.process
-            .pages()?
-            .copy_from_user(start, from.address, len)
+        self.pages.copy_from_user(start, from.address, len)
     }
 
     /// Writes `bytes` at `at` in the buffer.
     pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) -> Result {
         let start = self.check(at, bytes.len())?;
-        self.process.pages()?.write(start, bytes)
+        self.pages.write(start, bytes)
     }
 
     /// The offset in the mapping of a part of the buffer.
@@ -185,6 +190,16 @@ impl Allocation {
             Some(end) if end <= self.slot.size => self.slot.offset.checked_add(at).ok_or(EFAULT),
             _ => Err(EFAULT),
         }
+    }
+
+    /// Makes the pages of the buffer resident.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or `ESRCH` when the mapping or its process is gone.
+    pub(crate) fn make_resident(&self) -> Result {
+        let Slot { offset, size, .. } = self.slot;
+        self.pages.make_resident(offset, size, &self.process)
     }
 
     /// Hands the buffer to the user space of its process, which has been told its
@@ -202,7 +217,7 @@ impl Drop for Allocation {
         let Some(contents) = self.contents.take() else {
             return;
         };
-        self.process.discard(&self.slot, contents);
+        self.process.discard(&self.pages, &self.slot, contents);
     }
 }
 

@@ -133,12 +133,7 @@ impl<T, const N: usize> Chunked<T, N> {
     pub(crate) const fn new() -> Self {
         #[allow(clippy::let_unit_value)]
         let () = Self::SHAPE_IS_SANE;
-        Self {
-            chunks: 0,
-            direct: [const { None }; DIRECT],
-            single: None,
-            double: None,
-        }
+        Self { chunks: 0, direct: [const { None }; DIRECT], single: None, double: None }
     }
 
     /// Number of elements.
@@ -165,6 +160,14 @@ impl<T, const N: usize> Chunked<T, N> {
     /// The element at `index`, if there is one. O(1).
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        match self.direct.first() {
+            Some(first) if index < N => first.as_ref()?.get(index),
+            _ => self.get_beyond_first(index),
+        }
+    }
+
+    /// [`Chunked::get`] for arrays that are large, out of the way of the others.
+    fn get_beyond_first(&self, index: usize) -> Option<&T> {
         let leaf = match Place::of(index / N) {
             Place::Direct(entry) => self.direct.get(entry)?,
             Place::Single(entry) => self.single.as_ref()?.get(entry)?,
@@ -179,6 +182,15 @@ impl<T, const N: usize> Chunked<T, N> {
     /// The element at `index`, if there is one. O(1).
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index < N {
+            self.direct.first_mut()?.as_mut()?.get_mut(index)
+        } else {
+            self.get_mut_beyond_first(index)
+        }
+    }
+
+    /// [`Chunked::get_mut`] for arrays that are large, out of the way of the others.
+    fn get_mut_beyond_first(&mut self, index: usize) -> Option<&mut T> {
         self.leaf_mut(index / N)?.as_mut()?.get_mut(index % N)
     }
 
@@ -247,12 +259,7 @@ impl<T, const N: usize> Chunked<T, N> {
             }
             _ => (None, None),
         };
-        Some(Storage {
-            chunk,
-            leaf,
-            page,
-            root,
-        })
+        Some(Storage { chunk, leaf, page, root })
     }
 
     /// Removes all chunks but the first and returns them, to be dropped without a lock.

@@ -21,11 +21,14 @@ use crate::{
     work::Work,
 };
 
+pub(crate) mod death;
+pub(crate) mod obituary;
 pub(crate) mod oneway;
 #[allow(dead_code)]
 pub(crate) mod refcount;
 
 use self::{
+    death::Registrations,
     oneway::OnewayQueue,
     refcount::{Actions, Claims, Refcount},
 };
@@ -58,6 +61,7 @@ pub(crate) struct State {
     /// Weak claims; a strong claim is not counted here.
     weak: usize,
     told: Refcount,
+    deaths: Registrations,
     pub(crate) oneway: OnewayQueue,
 }
 
@@ -81,6 +85,7 @@ impl Node {
                 State {
                     weak: 0,
                     told: Refcount::new(),
+                    deaths: Registrations::new(),
                     oneway: OnewayQueue::new(),
                 },
             ),
@@ -248,19 +253,22 @@ impl Node {
     }
 
     /// The oneway message that was out is done with: lets the next one go out.
+    ///
+    /// At the end of the owner whoever ends the node takes the waiting messages one by
+    /// one; taking the next here, on the way out of the last, would be a recursion as deep
+    /// as the queue is long.
     pub(crate) fn advance_oneway(&self) {
-        let (wakeup, cancelled) = {
+        let wakeup = {
             let mut sched = self.owner.sched.lock();
+            if sched.is_dead() {
+                return;
+            }
             match self.state(&mut sched).oneway.advance() {
-                None => (Wakeup::nobody(), None),
-                Some(work) if sched.is_dead() => (Wakeup::nobody(), Some(work)),
-                Some(work) => (sched.push(work), None),
+                Some(work) => sched.push(work),
+                None => Wakeup::nobody(),
             }
         };
         wakeup.wake(&self.owner);
-        if let Some(work) = cancelled {
-            work.cancel();
-        }
     }
 
     /// Makes both counts known to user space without a message, as the manager's

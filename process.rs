@@ -30,15 +30,11 @@ use kernel::{
     prelude::*,
     rbtree::RBTree,
     static_lock_class,
-    sync::{aref::ARef, poll::PollCondVarBox, Arc, ArcBorrow, SetOnce, SpinLock},
+    sync::{aref::ARef, poll::PollCondVarBox, Arc, ArcBorrow, SpinLock},
     task::Task,
 };
 
-use crate::{
-    allocation::pages::{current_mm, Pages},
-    context::Context,
-    thread::Thread,
-};
+use crate::{allocation::pages::current_mm, context::Context, thread::Thread};
 
 mod buffers;
 mod handles;
@@ -85,8 +81,8 @@ pub(crate) struct Process {
     /// Lock level L5.
     #[pin]
     pub(crate) buffers: SpinLock<Buffers>,
-    pages: SetOnce<Pin<KBox<Pages>>>,
-    poll_queue: SetOnce<PollCondVarBox>,
+    /// Who polls for work that any thread may take.
+    poll_queue: PollCondVarBox,
     /// Whether the thread pool has a limit above 0; a hint that spares the common
     /// process without pool a lock.
     has_pool: AtomicBool,
@@ -103,6 +99,7 @@ impl Process {
         let (task, pid): (ARef<Task>, i32) = (leader.into(), leader.pid());
         let (context, cred): (Arc<Context>, ARef<Credential>) = (context.into(), cred.into());
         let mm = current_mm()?;
+        let poll_queue = PollCondVarBox::new(c_str!("Process::poll_queue"), static_lock_class!())?;
         Arc::pin_init(
             pin_init!(Self {
                 context,
@@ -114,8 +111,7 @@ impl Process {
                 handles <- new_spinlock!(HandleTable::new(), "Process::handles"),
                 sched <- new_spinlock!(Sched::new(), "Process::sched"),
                 buffers <- new_spinlock!(Buffers::new(), "Process::buffers"),
-                pages: SetOnce::new(),
-                poll_queue: SetOnce::new(),
+                poll_queue,
                 has_pool: AtomicBool::new(false),
                 reports_spam: AtomicBool::new(false),
                 dead: AtomicBool::new(false),
@@ -126,18 +122,12 @@ impl Process {
 
     /// Wakes whoever polls the file for work of the process.
     pub(crate) fn notify_poll(&self) {
-        if let Some(queue) = self.poll_queue.as_ref() {
-            queue.notify_all();
-        }
+        self.poll_queue.notify_all();
     }
 
-    /// The queue for that, made at the first poll.
-    pub(crate) fn poll_queue(&self) -> Result<&PollCondVarBox> {
-        if self.poll_queue.as_ref().is_none() {
-            let queue = PollCondVarBox::new(c_str!("Process::poll_queue"), static_lock_class!())?;
-            self.poll_queue.populate(queue);
-        }
-        self.poll_queue.as_ref().ok_or(ENOMEM)
+    /// The queue for that.
+    pub(crate) fn poll_queue(&self) -> &PollCondVarBox {
+        &self.poll_queue
     }
 
     /// Whether reads have to look at the thread pool at all.

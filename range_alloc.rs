@@ -220,8 +220,13 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         self.free = self.size;
         self.oneway.init(self.size);
         self.first = NONE;
-        if let Some(at) = self.ranges.take_spare() {
-            self.set_range(at, 0, self.size, NONE, NONE);
+        let whole = self.ranges.use_spare(|range| {
+            range.offset = 0;
+            range.size = self.size;
+            range.prev = NONE;
+            range.next = NONE;
+        });
+        if let Some(at) = whole {
             self.bins.insert(&mut self.ranges, at);
             self.first = at;
         }
@@ -264,15 +269,15 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         }
         let found = self.bins.find(&self.ranges, size);
         let at = found.ok_or(AllocFail::NoSpace)?;
-        if let Some(request) = self.lacking(kind) {
-            return Err(AllocFail::NeedDescriptors(request));
+        if !self.ranges.has_spare() {
+            return Err(AllocFail::NeedDescriptors(self.request(kind)));
         }
         let (sender, spam) = match kind {
             Kind::Sync => (NONE, Spam::No),
-            Kind::Oneway { sender } => {
-                let charged = self.oneway.charge(sender, size);
-                charged.ok_or(AllocFail::OnewayQuota)?
-            }
+            Kind::Oneway { sender } => match self.oneway.charge(sender, size) {
+                Some(charged) => charged,
+                None => return Err(AllocFail::NeedDescriptors(self.request(kind))),
+            },
         };
         let slot = self.carve(at, size, sender).ok_or(AllocFail::NoSpace)?;
         Ok(Allocated { slot, spam })
@@ -293,45 +298,51 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     /// Makes the low end of the free range `at` a buffer.
     #[inline]
     fn carve(&mut self, at: u32, size: u32, sender: u32) -> Option<Slot> {
-        self.bins.remove(&mut self.ranges, at);
-        let (offset, whole) = self.ranges.get(at).map(|r| (r.offset, r.size))?;
-        if whole > size {
-            self.split(at, size);
+        let range = self.ranges.get(at)?;
+        let (offset, prev, whole) = (range.offset, range.prev, range.size);
+        if whole == size {
+            return self.convert(at, offset, size, sender);
         }
-        self.ranges.update(at, |range| {
-            range.state = State::Reserved;
-            range.sender = sender;
+        let buffer = self.ranges.spare();
+        self.bins.resize(&mut self.ranges, at, whole - size, |rest| {
+            rest.offset = offset + size;
+            rest.prev = buffer;
         });
-        self.by_offset.insert(&mut self.ranges, at);
+        self.set_next(prev, buffer);
+        let link = self.by_offset.insert(&mut self.ranges, hash_of(offset), buffer);
+        self.ranges.use_spare(|range| {
+            range.offset = offset;
+            range.size = size;
+            range.prev = prev;
+            range.next = at;
+            range.link = link;
+            range.sender = sender;
+            range.state = State::Reserved;
+        })?;
+        self.free -= size;
+        Some(slot_of(buffer, offset, size))
+    }
+
+    /// Makes the free range `at` a buffer.
+    fn convert(&mut self, at: u32, offset: u32, size: u32, sender: u32) -> Option<Slot> {
+        self.bins.remove(&mut self.ranges, at);
+        let link = self.by_offset.insert(&mut self.ranges, hash_of(offset), at);
+        self.ranges.update(at, |range| {
+            range.link = link;
+            range.sender = sender;
+            range.state = State::Reserved;
+        });
         self.free -= size;
         Some(slot_of(at, offset, size))
     }
 
-    /// Cuts range `at` after `size` bytes; the rest becomes a free range.
+    /// Sets what follows range `at`; what follows [`NONE`] is the first range.
     #[inline]
-    fn split(&mut self, at: u32, size: u32) {
-        let Some(rest) = self.ranges.take_spare() else {
-            return;
-        };
-        let Some(range) = self.ranges.get_mut(at) else {
-            return;
-        };
-        let (offset, whole, next) = (range.offset, range.size, range.next);
-        range.size = size;
-        range.next = rest;
-        self.set_range(rest, offset + size, whole - size, at, next);
-        self.ranges.update(next, |range| range.prev = rest);
-        self.bins.insert(&mut self.ranges, rest);
-    }
-
-    #[inline]
-    fn set_range(&mut self, at: u32, offset: u32, size: u32, prev: u32, next: u32) {
-        self.ranges.update(at, |range| {
-            range.offset = offset;
-            range.size = size;
-            range.prev = prev;
-            range.next = next;
-        });
+    fn set_next(&mut self, at: u32, next: u32) {
+        match self.ranges.get_mut(at) {
+            Some(range) => range.next = next,
+            None => self.first = next,
+        }
     }
 
     /// Keeps `payload` with the buffer and returns what was kept with it before.
@@ -417,62 +428,67 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     /// Returns `None`, and changes nothing, if there is no such buffer.
     pub(crate) fn release(&mut self, index: u32) -> Option<Released<T>> {
         let range = self.ranges.buffer_mut(index)?;
-        let slot = slot_of(index, range.offset, range.size);
-        let (size, sender) = (range.size, range.sender);
+        let (offset, size, sender) = (range.offset, range.size, range.sender);
+        let (prev, next, link) = (range.prev, range.next, range.link);
         let payload = range.payload.take();
-        self.by_offset.remove(&mut self.ranges, index);
+        self.by_offset.remove(&mut self.ranges, hash_of(offset), index, link);
         if sender != NONE {
             self.oneway.refund(sender, size);
         }
         self.free += size;
-        let idle = self.merge(index);
         Some(Released {
-            slot,
+            slot: slot_of(index, offset, size),
             payload,
-            idle,
+            idle: self.merge(index, (prev, next), (offset, size)),
         })
     }
 
-    /// Makes range `at` free, together with its free neighbours.
+    /// Makes range `at` free, together with its free neighbours, and returns the extent of
+    /// what is free there. A free neighbour grows and `at` goes, so that the lists of free
+    /// ranges change as little as possible.
     #[inline]
-    fn merge(&mut self, mut at: u32) -> Range<usize> {
-        let neighbours = self.ranges.get(at).map(|range| (range.prev, range.next));
-        let (prev, next) = neighbours.unwrap_or((NONE, NONE));
-        if self.ranges.is_free(next) {
-            self.bins.remove(&mut self.ranges, next);
-            self.absorb(at, next);
+    fn merge(
+        &mut self,
+        at: u32,
+        (prev, next): (u32, u32),
+        (mut start, mut size): (u32, u32),
+    ) -> Range<usize> {
+        let below = self.ranges.free_size(prev).unwrap_or(0);
+        let above = self.ranges.free_size(next).unwrap_or(0);
+        start -= below;
+        size += below + above;
+        match (below, above) {
+            (0, 0) => self.bins.insert(&mut self.ranges, at),
+            (0, _) => {
+                self.bins.resize(&mut self.ranges, next, size, |range| {
+                    range.offset = start;
+                    range.prev = prev;
+                });
+                self.set_next(prev, next);
+                self.ranges.put_spare(at);
+            }
+            (_, 0) => self.extend(prev, size, at, next),
+            (_, _) => {
+                self.bins.remove(&mut self.ranges, next);
+                let after = self.ranges.get(next).map_or(NONE, |range| range.next);
+                self.ranges.put_spare(at);
+                self.extend(prev, size, next, after);
+            }
         }
-        if self.ranges.is_free(prev) {
-            self.bins.remove(&mut self.ranges, prev);
-            self.absorb(prev, at);
-            at = prev;
-        }
-        self.bins.insert(&mut self.ranges, at);
-        self.ranges.get(at).map_or(0..0, |range| {
-            range.offset as usize..(range.offset + range.size) as usize
-        })
+        start as usize..(start + size) as usize
     }
 
-    /// Lets range `at` extend over `next`, which follows it.
+    /// Lets the free range `at` extend to `size`, over range `last`, which `next` follows.
     #[inline]
-    fn absorb(&mut self, at: u32, next: u32) {
-        let Some((size, after)) = self.ranges.get(next).map(|r| (r.size, r.next)) else {
-            return;
-        };
-        self.ranges.update(at, |range| {
-            range.size += size;
-            range.next = after;
-        });
-        self.ranges.update(after, |range| range.prev = at);
-        self.ranges.put_spare(next);
+    fn extend(&mut self, at: u32, size: u32, last: u32, next: u32) {
+        let ranges = &mut self.ranges;
+        self.bins.resize(ranges, at, size, |range| range.next = next);
+        ranges.update(next, |range| range.prev = at);
+        ranges.put_spare(last);
     }
 }
 
 #[inline]
 fn slot_of(index: u32, offset: u32, size: u32) -> Slot {
-    Slot {
-        index,
-        offset: offset as usize,
-        size: size as usize,
-    }
+    Slot { index, offset: offset as usize, size: size as usize }
 }

@@ -2,7 +2,7 @@
 
 //! Threads: one task that talks to the driver through one open file.
 
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use kernel::{
     c_str, new_spinlock,
@@ -17,7 +17,7 @@ use crate::{
     error::{ExtendedError, TransactionError},
     ffi::task::{self, WakeMode},
     process::{Process, Wakeup},
-    transaction::{NewTransaction, Transaction},
+    transaction::Transaction,
     work::{Notice, Work},
 };
 
@@ -25,15 +25,19 @@ mod commands;
 mod exit;
 #[allow(dead_code)]
 pub(crate) mod looper;
+mod own_error;
 mod poll;
-mod queue;
+pub(crate) mod queue;
 mod read;
 mod returns;
+mod spare;
 mod wait;
 
+use self::own_error::{OwnError, OwnErrorSlot};
 pub(crate) use self::read::{Blocking, Flow};
-pub(crate) use self::returns::ReturnWriter;
+use self::spare::Spare;
 use self::{looper::Looper, queue::LocalQueue};
+pub(crate) use self::{returns::ReturnWriter, spare::CallStart};
 
 /// [`Thread::ready_at`] of a thread that is not in the ready list.
 pub(crate) const NOT_READY: usize = usize::MAX;
@@ -57,34 +61,27 @@ pub(crate) struct Thread {
     /// Index in the process's ready list, or [`NOT_READY`].
     pub(crate) ready_at: AtomicUsize,
     poll_queue: SetOnce<PollCondVarBox>,
+    /// The next read returns at once, whatever there is (set by `flush`, under the lock).
+    return_now: AtomicBool,
+    own_error: OwnErrorSlot,
+    /// Set at the end of the thread, for those who only want to know.
+    ended: AtomicBool,
     #[pin]
     pub(crate) inner: SpinLock<Inner>,
 }
 
 /// The part of a thread that its lock guards.
 pub(crate) struct Inner {
-    pub(crate) queue: LocalQueue,
+    pub(crate) queue: LocalQueue<Work>,
     /// Transactions the thread takes part in, the innermost last: calls it waits for
     /// and calls it serves.
     pub(crate) stack: KVec<Arc<Transaction>>,
-    /// The error of the thread's own last command; the write loop stops at it.
-    pub(crate) error: Option<Return>,
     extended_error: ExtendedError,
     looper: Looper,
     /// The thread sleeps and whoever gives it work must wake it.
     asleep: bool,
-    /// The next read returns at once, whatever there is (set by `flush`).
-    return_now: bool,
     pub(crate) dead: bool,
     spare: Spare,
-}
-
-/// What is kept from one command to the next, so that the usual call allocates
-/// nothing.
-#[derive(Default)]
-struct Spare {
-    notice: Option<KBox<Notice>>,
-    transaction: Option<NewTransaction>,
 }
 
 impl Thread {
@@ -98,14 +95,15 @@ impl Thread {
                 task,
                 ready_at: AtomicUsize::new(NOT_READY),
                 poll_queue: SetOnce::new(),
+                return_now: AtomicBool::new(false),
+                own_error: OwnErrorSlot::new(),
+                ended: AtomicBool::new(false),
                 inner <- new_spinlock!(Inner {
                     queue: LocalQueue::new(),
                     stack: KVec::new(),
-                    error: None,
                     extended_error: ExtendedError::none(0),
                     looper: Looper::new(),
                     asleep: false,
-                    return_now: false,
                     dead: false,
                     spare: Spare::default(),
                 }, "Thread::inner"),
@@ -121,14 +119,9 @@ impl Thread {
         core::mem::replace(&mut inner.extended_error, ExtendedError::none(0))
     }
 
-    /// Sets what `BINDER_GET_EXTENDED_ERROR` says next.
-    pub(crate) fn set_extended_error(&self, error: ExtendedError) {
-        self.inner.lock().extended_error = error;
-    }
-
     /// Whether the thread is gone; what is sent to it is lost.
     pub(crate) fn is_dead(&self) -> bool {
-        self.inner.lock().dead
+        self.ended.load(Relaxed)
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -177,7 +170,7 @@ impl Thread {
     pub(crate) fn request_return(self: &Arc<Self>) {
         let wakeup = {
             let mut inner = self.inner.lock();
-            inner.return_now = true;
+            self.return_now.store(true, Relaxed);
             self.wakeup(&mut inner, WakeMode::Async)
         };
         wakeup.wake(&self.process);
@@ -185,7 +178,9 @@ impl Thread {
 
     /// The thread has returned to user space, as `flush` asked.
     pub(crate) fn clear_return_request(&self) {
-        self.inner.lock().return_now = false;
+        if self.return_now.load(Relaxed) {
+            self.return_now.store(false, Relaxed);
+        }
     }
 
     /// Wakes the task and whoever polls for it. Not to be called under a spinlock.
@@ -210,58 +205,8 @@ impl Thread {
     }
 }
 
-/// What is kept between commands.
-impl Thread {
-    pub(crate) fn take_spare_transaction(&self) -> Option<NewTransaction> {
-        self.inner.lock().spare.transaction.take()
-    }
-
-    pub(crate) fn keep_spare_transaction(&self, spare: NewTransaction) {
-        let surplus = self.inner.lock().spare.transaction.replace(spare);
-        drop(surplus);
-    }
-
-    /// A notice for a command's outcome, from the spare one if there is.
-    pub(crate) fn reserve_notice(&self) -> Result<KBox<Notice>> {
-        let spare = self.inner.lock().spare.notice.take();
-        match spare {
-            Some(notice) => Ok(notice),
-            None => Notice::new(Return::TRANSACTION_COMPLETE),
-        }
-    }
-
-    /// Keeps what a command did not need, or has done with, for the next one.
-    pub(crate) fn recycle_notice(&self, notice: KBox<Notice>) {
-        let surplus = self.inner.lock().spare.notice.replace(notice);
-        drop(surplus);
-    }
-}
-
 /// The calls that a thread makes and serves.
 impl Thread {
-    /// Makes room for one more transaction in the stack.
-    pub(crate) fn grow_stack(&self) -> Result {
-        let needed = {
-            let inner = self.inner.lock();
-            let needed = inner.stack.len().saturating_add(1);
-            if inner.stack.capacity() >= needed {
-                return Ok(());
-            }
-            needed
-        };
-        let mut larger = KVec::with_capacity(needed.saturating_mul(2), GFP_KERNEL)?;
-        {
-            // Only the thread itself makes the stack longer, so the room still suffices.
-            let mut inner = self.inner.lock();
-            core::mem::swap(&mut inner.stack, &mut larger);
-            for transaction in larger.drain_all() {
-                let _ = inner.stack.push_within_capacity(transaction);
-            }
-        }
-        drop(larger);
-        Ok(())
-    }
-
     /// A call of this thread failed: the first failure that is not read yet stays.
     pub(crate) fn note_failure(&self, error: ExtendedError) {
         let mut inner = self.inner.lock();
@@ -272,17 +217,33 @@ impl Thread {
 
     /// The error of the thread's own command, to be read after all that waits.
     pub(crate) fn set_error(&self, id: u32, error: TransactionError) {
-        {
-            let mut inner = self.inner.lock();
-            inner.extended_error = ExtendedError::of(id, error);
-            inner.error = Some(error.code);
-        }
+        self.own_error.set(OwnError::Command(error.code));
+        self.inner.lock().extended_error = ExtendedError::of(id, error);
         self.notify_poll();
     }
 
-    /// The innermost transaction of the stack.
-    pub(crate) fn top_of_stack(&self) -> Option<Arc<Transaction>> {
-        self.inner.lock().stack.last().cloned()
+    /// There is no memory for the notice that a reply is complete; the slot for errors
+    /// carries the code.
+    pub(crate) fn set_completion_without_memory(&self) {
+        self.own_error
+            .set(OwnError::Command(Return::TRANSACTION_COMPLETE));
+        self.notify_poll();
+    }
+
+    /// A reply failed; a notice in the queue says that it is complete.
+    pub(crate) fn stop_writing(&self) {
+        self.own_error.set(OwnError::Noticed);
+    }
+
+    /// A command failed that has no return of its own for that.
+    fn set_errno(&self, error: Error) {
+        self.own_error.set(OwnError::Errno(error.to_errno()));
+        self.notify_poll();
+    }
+
+    /// Whether the thread has said that it serves calls.
+    pub(crate) fn is_looper(&self) -> bool {
+        self.inner.lock().looper.serves()
     }
 
     /// Ends a call of this thread: takes it off the stack and queues its outcome, which

@@ -132,7 +132,7 @@ pub(crate) fn next_id() -> u32 {
 
 impl Transaction {
     /// An object without contents.
-    fn empty() -> Result<Pin<UniqueArc<Self>>> {
+    pub(crate) fn empty() -> Result<Pin<UniqueArc<Self>>> {
         let init = pin_init!(Self {
             link: Link::new(),
             id: 0,
@@ -205,7 +205,7 @@ impl Transaction {
     }
 
     /// Makes the object of an ended call empty, for the next one.
-    fn reset(self: Pin<&mut Self>) {
+    pub(crate) fn reset(self: Pin<&mut Self>) {
         let this = self.project();
         *this.from = None;
         *this.parent = Chain::default();
@@ -214,21 +214,3 @@ impl Transaction {
 
 /// A transaction object that is not shared yet.
 pub(crate) type NewTransaction = Pin<UniqueArc<Transaction>>;
-
-impl Thread {
-    /// An object for a call, the one of the last call if it is free.
-    fn reserve_transaction(&self) -> Result<NewTransaction> {
-        match self.take_spare_transaction() {
-            Some(spare) => Ok(spare),
-            None => Transaction::empty(),
-        }
-    }
-
-    /// Keeps the object of an ended call for the next one, if nobody else has it.
-    fn recycle_transaction(&self, call: Arc<Transaction>) {
-        if let Some(mut call) = Arc::into_unique_or_drop(call) {
-            call.as_mut().reset();
-            self.keep_spare_transaction(call);
-        }
-    }
-}

@@ -6,9 +6,8 @@ use kernel::{prelude::*, sync::Arc};
 
 use crate::{
     defs::Return,
-    ffi,
-    ffi::link::{Link, Queue},
-    node::Node,
+    ffi::link::{Link, Queue, Queued},
+    node::{death::Death, Node},
     transaction::Transaction,
 };
 
@@ -23,6 +22,8 @@ pub(crate) enum Work {
     Response(Arc<Transaction>),
     /// A node whose reference counts changed in a way its owner must know.
     Node(Arc<Node>),
+    /// The death of an object that the process refers to, or the end of the interest in it.
+    Death(Arc<Death>),
     /// The outcome of a command of the thread itself.
     Notice(KBox<Notice>),
 }
@@ -51,8 +52,8 @@ impl Notice {
 }
 
 impl Work {
-    /// Whether the front of `queue` is a request.
-    pub(crate) fn request_is_first(queue: &WorkQueue) -> bool {
-        queue.front_kind() == Some(ffi::work::REQUEST)
+    /// Whether it waits somewhere already, as work that can be found in several ways may.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.link().is_queued()
     }
 }

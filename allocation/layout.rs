@@ -102,3 +102,47 @@ impl Layout {
 fn align(size: u64) -> Option<u64> {
     Some(size.checked_add(7)? & !7)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_aligned() {
+        let layout = Layout::new(13, 16, 24, 5).expect("a valid layout");
+        assert_eq!(layout.offsets_at(), 16);
+        assert_eq!(layout.buffers_at(), 32);
+        assert_eq!(layout.security_at(), 56);
+        assert_eq!(layout.total(), 64);
+        assert_eq!(layout.data_size(), 13);
+    }
+
+    #[test]
+    fn an_empty_transaction_has_an_address() {
+        assert_eq!(Layout::new(0, 0, 0, 0).map(|layout| layout.total()), Ok(8));
+    }
+
+    #[test]
+    fn sizes_that_are_no_multiples_of_eight_are_invalid() {
+        for odd in [1, 4, 7, 9, 8 * 5 + 4] {
+            assert_eq!(Layout::new(8, odd, 0, 0), Err(BadLayout::Invalid));
+            assert_eq!(Layout::new(8, 0, odd, 0), Err(BadLayout::Invalid));
+        }
+    }
+
+    #[test]
+    fn sums_that_overflow_are_invalid() {
+        let huge = u64::MAX & !7;
+        assert_eq!(Layout::new(u64::MAX, 0, 0, 0), Err(BadLayout::Invalid));
+        assert_eq!(Layout::new(8, huge, 0, 0), Err(BadLayout::Invalid));
+        assert_eq!(Layout::new(8, 8, huge, 0), Err(BadLayout::Invalid));
+        assert_eq!(Layout::new(huge, 0, 0, 16), Err(BadLayout::Invalid));
+    }
+
+    #[test]
+    fn more_than_any_mapping_is_too_large() {
+        assert_eq!(Layout::new(LARGEST + 1, 0, 0, 0), Err(BadLayout::TooLarge));
+        assert_eq!(Layout::new(1 << 40, 0, 0, 0), Err(BadLayout::TooLarge));
+        assert!(Layout::new(LARGEST, 0, 0, 0).is_ok());
+    }
+}

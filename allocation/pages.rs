@@ -21,7 +21,7 @@ use kernel::{
     new_mutex,
     page::{Page, PAGE_SHIFT, PAGE_SIZE},
     prelude::*,
-    sync::{aref::ARef, Mutex},
+    sync::{aref::ARef, Arc, Mutex},
 };
 
 use crate::{
@@ -34,8 +34,8 @@ use crate::{
 /// *Locking*: `installing` serialises the installation of pages; it is a mutex taken
 /// with no spinlock held. A slot goes from null to a page under it, and never back.
 ///
-/// *Lifetime*: owned by the process; pages are freed with it, after the mapping of
-/// user space has gone (it holds the file open).
+/// *Lifetime*: held by the process until its end, and by buffers on their way. The mapping
+/// of user space is gone by then, for it holds the file open.
 ///
 /// # Invariants
 ///
@@ -52,13 +52,13 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// A mapping of `size` bytes (a multiple of the page size) at `start`.
-    pub(crate) fn new(start: usize, size: usize) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new(start: usize, size: usize) -> Result<Arc<Self>> {
         let count = size >> PAGE_SHIFT;
         let mut slots = KVVec::with_capacity(count, GFP_KERNEL)?;
         for _ in 0..count {
             slots.push(AtomicPtr::new(ptr::null_mut()), GFP_KERNEL)?;
         }
-        KBox::pin_init(
+        Arc::pin_init(
             pin_init!(Self {
                 start,
                 slots,

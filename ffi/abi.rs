@@ -55,6 +55,7 @@ plain!(flat_binder_object: 24 { hdr @ 0, flags @ 4, __bindgen_anon_1 @ 8, cookie
 plain!(binder_fd_object: 24 { hdr @ 0, pad_flags @ 4, __bindgen_anon_1 @ 8, cookie @ 16 });
 plain!(binder_object_header: 4 { type_ @ 0 });
 plain!(binder_ptr_cookie: 16 { ptr @ 0, cookie @ 8 });
+plain!(binder_handle_cookie: 12 { handle @ 0, cookie @ 4 });
 plain!(binder_version: 4 { protocol_version @ 0 });
 plain!(binder_extended_error: 12 { id @ 0, command @ 4, param @ 8 });
 

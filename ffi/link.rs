@@ -148,12 +148,7 @@ impl<W: Queued> Queue<W> {
         // reference that keeps the link alive.
         // SAFETY: The link is in this queue and we hold the queue by `&mut`.
         unsafe {
-            *(*link).place.get() = Place {
-                prev: self.tail,
-                next: ptr::null(),
-                object,
-                kind,
-            };
+            *(*link).place.get() = Place { prev: self.tail, next: ptr::null(), object, kind };
         }
         match NonNull::new(self.tail.cast_mut()) {
             // SAFETY: The tail is in this queue, see the invariants.
@@ -222,5 +217,116 @@ impl<W: Queued> Drop for Queue<W> {
         while let Some(work) = self.pop_front() {
             drop(work);
         }
+    }
+}
+
+/// Queueable items for the tests of queues on the host.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use alloc::sync::Arc;
+
+    /// An object that can be queued.
+    pub(crate) struct Object {
+        link: Link,
+        number: u32,
+    }
+
+    /// A counted pointer to one.
+    #[derive(Clone)]
+    pub(crate) struct Item(Arc<Object>);
+
+    impl Item {
+        pub(crate) fn new(number: u32) -> Self {
+            Self(Arc::new(Object { link: Link::new(), number }))
+        }
+
+        pub(crate) fn number(&self) -> u32 {
+            self.0.number
+        }
+
+        pub(crate) fn holders(&self) -> usize {
+            Arc::strong_count(&self.0)
+        }
+    }
+
+    // SAFETY: `Arc` does not move the object with the link, and gives back the reference
+    // that it gave up.
+    unsafe impl Queued for Item {
+        fn link(&self) -> &Link {
+            &self.0.link
+        }
+
+        fn into_raw(self) -> (*const c_void, u8) {
+            let kind = self.0.number as u8;
+            (Arc::into_raw(self.0).cast(), kind)
+        }
+
+        unsafe fn from_raw(object: *const c_void, _kind: u8) -> Self {
+            // SAFETY: The caller passes what `into_raw` returned, once.
+            Self(unsafe { Arc::from_raw(object.cast()) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{testing::Item, *};
+
+    #[test]
+    fn items_leave_in_the_order_they_came() {
+        let mut queue = Queue::new();
+        for number in 0..5 {
+            assert!(queue.push_back(Item::new(number)).is_ok());
+        }
+        for number in 0..5 {
+            assert_eq!(queue.front_kind(), Some(number as u8));
+            assert_eq!(queue.pop_front().map(|item| item.number()), Some(number));
+        }
+        assert!(queue.is_empty());
+        assert!(queue.pop_front().is_none());
+    }
+
+    #[test]
+    fn an_object_is_in_one_queue_at_most() {
+        let (mut first, mut second) = (Queue::new(), Queue::new());
+        let item = Item::new(1);
+        assert!(first.push_back(item.clone()).is_ok());
+        assert!(item.link().is_queued());
+        assert!(first.push_back(item.clone()).is_err());
+        assert!(second.push_back(item.clone()).is_err());
+        assert!(second.remove(item.link()).is_none());
+        assert!(first.pop_front().is_some());
+        assert!(second.push_back(item.clone()).is_ok());
+    }
+
+    #[test]
+    fn removal_works_at_both_ends_and_in_between() {
+        for removed in 0..3 {
+            let items = [Item::new(0), Item::new(1), Item::new(2)];
+            let mut queue = Queue::new();
+            for item in &items {
+                assert!(queue.push_back(item.clone()).is_ok());
+            }
+            let gone = queue.remove(items[removed].link());
+            assert_eq!(gone.map(|item| item.number()), Some(removed as u32));
+            assert!(queue.push_back(items[removed].clone()).is_ok());
+            let mut expected = alloc::vec![0, 1, 2];
+            expected.retain(|number| *number != removed as u32);
+            expected.push(removed as u32);
+            let left = core::iter::from_fn(|| queue.pop_front().map(|item| item.number()));
+            assert_eq!(left.collect::<alloc::vec::Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn a_queue_owns_what_is_in_it() {
+        let item = Item::new(7);
+        let mut queue = Queue::new();
+        assert!(queue.push_back(item.clone()).is_ok());
+        assert_eq!(item.holders(), 2);
+        drop(queue);
+        assert_eq!(item.holders(), 1);
+        assert!(!item.link().is_queued());
     }
 }

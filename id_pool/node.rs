@@ -15,7 +15,7 @@ pub(super) enum Seek {
 }
 
 /// Summary of a word or of a node: its bits in the node above.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     /// No id is free.
     full: bool,
@@ -25,23 +25,14 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Of something that has ids, all of them free.
-    pub(super) const FREE: Self = Self {
-        full: false,
-        used: false,
-    };
+    pub(super) const FREE: Self = Self { full: false, used: false };
     /// Of something that has no ids.
-    pub(super) const VOID: Self = Self {
-        full: true,
-        used: false,
-    };
+    pub(super) const VOID: Self = Self { full: true, used: false };
 
     /// Of a word of the bitmap.
     #[inline]
     pub(super) fn of_word(word: u64) -> Self {
-        Self {
-            full: word == u64::MAX,
-            used: word != 0,
-        }
+        Self { full: word == u64::MAX, used: word != 0 }
     }
 }
 
@@ -54,17 +45,11 @@ pub(super) struct Node {
 
 impl Node {
     /// A node without children.
-    pub(super) const VOID: Self = Self {
-        full: u64::MAX,
-        used: 0,
-    };
+    pub(super) const VOID: Self = Self { full: u64::MAX, used: 0 };
 
     #[inline]
-    fn summary(self) -> Summary {
-        Summary {
-            full: self.full == u64::MAX,
-            used: self.used != 0,
-        }
+    pub(super) fn summary(self) -> Summary {
+        Summary { full: self.full == u64::MAX, used: self.used != 0 }
     }
 
     /// Enters the summary of a child. Returns this node's summary if that changed.
@@ -88,6 +73,13 @@ impl Node {
     #[inline]
     pub(super) fn first_after(self, child: u32, seek: Seek) -> Option<u32> {
         lowest(self.candidates(seek) & ((u64::MAX - 1) << (child % FAN)))
+    }
+
+    /// What was entered for a child.
+    #[cfg(test)]
+    pub(super) fn of_child(self, child: u32) -> Summary {
+        let bit = 1 << (child % FAN);
+        Summary { full: self.full & bit != 0, used: self.used & bit != 0 }
     }
 
     /// The last child with a used id.

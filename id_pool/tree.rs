@@ -31,10 +31,7 @@ struct GroupSlot {
 }
 
 impl BlockSlot {
-    const EMPTY: Self = Self {
-        node: Node::VOID,
-        words: None,
-    };
+    const EMPTY: Self = Self { node: Node::VOID, words: None };
 
     #[inline]
     fn word(&self, at: u32) -> Option<u64> {
@@ -50,10 +47,7 @@ impl BlockSlot {
 }
 
 impl GroupSlot {
-    const EMPTY: Self = Self {
-        node: Node::VOID,
-        blocks: None,
-    };
+    const EMPTY: Self = Self { node: Node::VOID, blocks: None };
 
     #[inline]
     fn block(&self, at: u32) -> Option<&BlockSlot> {
@@ -111,24 +105,15 @@ impl Request {
         Ok(Block {
             block,
             words: Chunk::new(|_| 0)?,
-            blocks: blocks
-                .then(|| Chunk::new(|_| BlockSlot::EMPTY))
-                .transpose()?,
-            groups: groups
-                .then(|| Chunk::new(|_| GroupSlot::EMPTY))
-                .transpose()?,
+            blocks: blocks.then(|| Chunk::new(|_| BlockSlot::EMPTY)).transpose()?,
+            groups: groups.then(|| Chunk::new(|_| GroupSlot::EMPTY)).transpose()?,
         })
     }
 }
 
 impl Tree {
     pub(super) const fn new() -> Self {
-        Self {
-            blocks: 0,
-            node: Node::VOID,
-            first: GroupSlot::EMPTY,
-            others: None,
-        }
+        Self { blocks: 0, node: Node::VOID, first: GroupSlot::EMPTY, others: None }
     }
 
     #[inline]
@@ -144,10 +129,7 @@ impl Tree {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> usize {
-        let groups = self
-            .others
-            .as_ref()
-            .map_or(0, |others| size_of_val(&**others));
+        let groups = self.others.as_ref().map_or(0, |others| size_of_val(&**others));
         self.blocks as usize * size_of::<[u64; CHILDREN]>()
             + self.blocks.div_ceil(FAN) as usize * size_of::<[BlockSlot; CHILDREN]>()
             + groups
@@ -199,9 +181,7 @@ impl Tree {
     #[inline]
     fn enter(&mut self, block: u32, summary: Summary) {
         let group = block / FAN;
-        let changed = self
-            .group_mut(group)
-            .map(|slot| slot.node.enter(block, summary));
+        let changed = self.group_mut(group).map(|slot| slot.node.enter(block, summary));
         if let Some(summary) = changed.flatten() {
             self.node.enter(group, summary);
         }
@@ -302,11 +282,35 @@ impl Tree {
         self.enter(block, Summary::VOID);
         self.blocks = block;
         let groups = self.others.take_if(|_| block == FAN);
-        Some(Block {
-            block,
-            words,
-            blocks,
-            groups,
-        })
+        Some(Block { block, words, blocks, groups })
+    }
+}
+
+#[cfg(test)]
+impl Tree {
+    /// Checks the invariants.
+    pub(super) fn check(&self) {
+        for group in 0..FAN {
+            let slot = self.group(group);
+            let summary = slot.map_or(Summary::VOID, |slot| self.check_group(group, slot));
+            assert_eq!(self.node.of_child(group), summary, "group {group}");
+        }
+    }
+
+    fn check_group(&self, group: u32, slot: &GroupSlot) -> Summary {
+        assert_eq!(slot.blocks.is_some(), group * FAN < self.blocks);
+        for at in 0..FAN {
+            let block = slot.block(at);
+            let summary = block.map_or(Summary::VOID, |block| {
+                assert_eq!(block.words.is_some(), group * FAN + at < self.blocks);
+                for word in 0..FAN {
+                    let summary = block.word(word).map_or(Summary::VOID, Summary::of_word);
+                    assert_eq!(block.node.of_child(word), summary, "word {word}");
+                }
+                block.node.summary()
+            });
+            assert_eq!(slot.node.of_child(at), summary, "block {at} of group {group}");
+        }
+        slot.node.summary()
     }
 }

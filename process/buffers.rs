@@ -6,7 +6,7 @@ use kernel::{prelude::*, sync::Arc};
 
 use super::Process;
 use crate::{
-    allocation::{layout::Layout, Allocation, Contents},
+    allocation::{layout::Layout, pages::Pages, Allocation, Contents},
     debug,
     error::TransactionError,
     grow::{retry, Attempt, Request},
@@ -24,15 +24,26 @@ type Ranges = RangeAlloc<Contents, CHUNK>;
 /// The part of a process that its `buffers` lock guards.
 pub(crate) struct Buffers {
     ranges: Ranges,
-    dead: bool,
+    /// The memory, from `mmap` to the end of the process.
+    pages: Option<Arc<Pages>>,
 }
 
 impl Buffers {
     pub(super) const fn new() -> Self {
         Self {
             ranges: RangeAlloc::new(),
-            dead: false,
+            pages: None,
         }
+    }
+
+    /// Whether there is a mapping, or was one.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.pages.is_some()
+    }
+
+    /// The memory. The clone is to be dropped after unlocking.
+    pub(super) fn pages(&self) -> Option<Arc<Pages>> {
+        self.pages.clone()
     }
 
     /// User space gets the buffer, and may free it from now on.
@@ -44,10 +55,17 @@ impl Buffers {
 }
 
 impl Process {
-    /// Makes the table ready for a mapping of `size` bytes.
-    pub(super) fn start_buffers(&self, size: usize) -> Result {
+    /// Makes the table ready for a mapping of `size` bytes, with that memory.
+    pub(super) fn start_buffers(&self, size: usize, pages: Arc<Pages>) -> Result {
         let mut memory = Some(GrowRequest::first().allocate()?);
-        let started = self.buffers.lock().ranges.init(size, &mut memory);
+        let started = {
+            let mut buffers = self.buffers.lock();
+            let started = buffers.ranges.init(size, &mut memory);
+            if started.is_ok() {
+                buffers.pages = Some(pages);
+            }
+            started
+        };
         drop(memory);
         started.map_err(|_| EBUSY)
     }
@@ -63,31 +81,31 @@ impl Process {
         layout: Layout,
         kind: BufferKind,
     ) -> Result<Allocation, TransactionError> {
-        let pages = self.pages().map_err(TransactionError::dead)?;
-        let allocated = self.reserve(layout.total(), kind)?;
-        let slot = allocated.slot;
-        let buffer = Allocation::new(self.clone(), allocated, layout);
-        pages
-            .make_resident(slot.offset, slot.size, self)
-            .map_err(|error| {
-                if error == ENOMEM {
-                    TransactionError::failed(ENOMEM)
-                } else {
-                    TransactionError::dead(ESRCH)
-                }
-            })?;
+        let (allocated, pages) = self.reserve(layout.total(), kind)?;
+        let buffer = Allocation::new(self.clone(), pages, allocated, layout);
+        buffer.make_resident().map_err(|error| {
+            if error == ENOMEM {
+                TransactionError::failed(ENOMEM)
+            } else {
+                TransactionError::dead(ESRCH)
+            }
+        })?;
         Ok(buffer)
     }
 
-    fn reserve(&self, size: usize, kind: Kind) -> Result<Allocated, TransactionError> {
+    fn reserve(
+        &self,
+        size: usize,
+        kind: Kind,
+    ) -> Result<(Allocated, Arc<Pages>), TransactionError> {
         retry(|memory| {
             let mut buffers = self.buffers.lock();
-            if buffers.dead {
-                return Attempt::Done(Err(TransactionError::DIED));
-            }
+            let Some(pages) = buffers.pages().filter(|pages| pages.is_mapped()) else {
+                return Attempt::Done(Err(TransactionError::dead(ESRCH)));
+            };
             buffers.ranges.install(memory);
             match buffers.ranges.alloc(size, kind) {
-                Ok(allocated) => Attempt::Done(Ok(allocated)),
+                Ok(allocated) => Attempt::Done(Ok((allocated, pages))),
                 Err(AllocFail::NeedDescriptors(request)) => Attempt::Grow(request),
                 Err(AllocFail::NotMapped) => Attempt::Done(Err(TransactionError::dead(ESRCH))),
                 Err(_) => Attempt::Done(Err(TransactionError::failed(ENOSPC))),
@@ -99,75 +117,64 @@ impl Process {
     ///
     /// An address that is no buffer which user space may free is ignored.
     pub(crate) fn free_buffer(&self, address: u64) {
-        let offset = address.wrapping_sub(self.mapping_start());
-        let Some(contents) = self.begin_free(offset) else {
-            debug::user_error!("frees {address:#x}, which is no buffer it may free");
-            return;
-        };
-        contents.release(self);
+        match self.begin_free(address) {
+            Some(contents) => contents.release(self),
+            None => debug::user_error!("frees {address:#x}, which is no buffer it may free"),
+        }
     }
 
-    /// Frees the buffer at `offset` unless its memory must be wiped before; returns what
-    /// it kept alive. Of several callers only one gets something.
-    fn begin_free(&self, offset: u64) -> Option<Contents> {
-        let mut buffers = self.buffers.lock();
-        let offset = usize::try_from(offset).ok()?;
-        let index = buffers.ranges.begin_free_by_offset(offset).ok()?;
-        let slot = buffers.ranges.slot(index)?;
-        let contents = buffers.ranges.take_payload(index)?;
-        if !contents.clear {
-            buffers.ranges.release(index);
-            return Some(contents);
-        }
-        drop(buffers);
-        self.wipe(&slot);
-        self.buffers.lock().ranges.release(index);
+    /// Frees a buffer, wiped if that was asked for; returns what it kept alive. Of several
+    /// callers only one gets something.
+    fn begin_free(&self, address: u64) -> Option<Contents> {
+        let (slot, pages, contents) = {
+            let mut buffers = self.buffers.lock();
+            let start = buffers.pages.as_ref()?.start() as u64;
+            let offset = usize::try_from(address.checked_sub(start)?).ok()?;
+            let index = buffers.ranges.begin_free_by_offset(offset).ok()?;
+            let contents = buffers.ranges.take_payload(index)?;
+            if !contents.clear {
+                buffers.ranges.release(index);
+                return Some(contents);
+            }
+            (buffers.ranges.slot(index)?, buffers.pages()?, contents)
+        };
+        wipe(&pages, &slot);
+        self.buffers.lock().ranges.release(slot.index);
         Some(contents)
     }
 
-    fn wipe(&self, slot: &Slot) {
-        if let Some(pages) = self.pages_even_if_unmapped() {
-            // Fails at the first page that is not there, which holds nothing to wipe; a
-            // page that was never made resident is the last that was looked at.
-            let _ = pages.clear(slot.offset, slot.size);
-        }
-    }
-
     /// Frees a buffer that user space never got.
-    pub(crate) fn discard(&self, slot: &Slot, contents: Contents) {
+    pub(crate) fn discard(&self, pages: &Pages, slot: &Slot, contents: Contents) {
         if contents.clear {
-            self.wipe(slot);
+            wipe(pages, slot);
         }
-        let released = self.buffers.lock().ranges.release(slot.index);
-        drop(released);
+        self.buffers.lock().ranges.release(slot.index);
         contents.release(self);
     }
 
     /// Ends all buffers that user space holds; those on their way end with their
-    /// transactions.
+    /// transactions. No new ones can be made.
     pub(super) fn end_buffers(&self) {
-        self.buffers.lock().dead = true;
-        loop {
-            let contents = {
-                let mut buffers = self.buffers.lock();
-                let next = buffers
-                    .ranges
-                    .iter()
-                    .find_map(|(slot, state, _)| (state == State::Delivered).then_some(slot.index));
-                match next {
-                    None => return,
-                    Some(index) => {
-                        let contents = buffers.ranges.take_payload(index);
-                        let released = buffers.ranges.release(index);
-                        drop(buffers);
-                        drop(released);
-                        contents
-                    }
-                }
-            };
-            if let Some(contents) = contents {
-                contents.release(self);
-            }
+        let pages = self.buffers.lock().pages.take();
+        drop(pages);
+        while let Some(contents) = self.pop_delivered() {
+            contents.release(self);
         }
     }
+
+    fn pop_delivered(&self) -> Option<Contents> {
+        let mut buffers = self.buffers.lock();
+        let is_delivered =
+            |(slot, state, _): (Slot, State, _)| (state == State::Delivered).then_some(slot.index);
+        let index = buffers.ranges.iter().find_map(is_delivered)?;
+        let contents = buffers.ranges.take_payload(index);
+        buffers.ranges.release(index);
+        contents
+    }
+}
+
+fn wipe(pages: &Pages, slot: &Slot) {
+    // Fails at the first page that is not resident: the transaction was given up as it was
+    // being made so, and nothing was written.
+    let _ = pages.clear(slot.offset, slot.size);
 }

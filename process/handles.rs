@@ -21,7 +21,8 @@ use crate::{
     error::TransactionError,
     grow::{give_back, retry, Attempt, Request},
     id_pool::{self, IdPool, Keep},
-    node::{Node, NodeClaim},
+    node::{death::Death, Node, NodeClaim},
+    thread::Thread,
 };
 
 /// Handles in one allocation.
@@ -51,6 +52,17 @@ struct Handle {
     strong_claim: Option<NodeClaim>,
     /// Keeps the node's identity for as long as the handle exists.
     weak_claim: NodeClaim,
+    /// The notification that was asked for; at most one.
+    death: Option<Arc<Death>>,
+}
+
+impl Drop for Handle {
+    /// Not to be run under a spinlock.
+    fn drop(&mut self) {
+        if let Some(death) = self.death.take() {
+            death.abandon(self.weak_claim.node());
+        }
+    }
 }
 
 /// What a removed handle leaves behind, to be dropped after unlocking.
@@ -168,6 +180,7 @@ impl HandleTable {
                 weak,
                 strong_claim,
                 weak_claim: new.weak_claim,
+                death: None,
             });
         }
         self.by_node.insert(new.by_node.into_node(key, id));
@@ -284,19 +297,23 @@ impl Process {
         Some(())
     }
 
-    /// `BC_RELEASE`, `BC_DECREFS`, and the end of a buffer that held a count. The handle
-    /// goes with its last count.
+    /// `BC_RELEASE`, `BC_DECREFS`. The handle goes with its last count.
     pub(crate) fn dec_handle(&self, handle: u32, strength: Strength) {
-        match self.take_count(handle, strength) {
-            Some((claim, removed)) => {
-                let was_removed = removed.0.is_some();
-                drop((claim, removed));
-                if was_removed {
-                    give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
-                }
-            }
-            None => debug::user_error!("drops a reference to handle {handle} that it has not"),
+        if self.drop_count(handle, strength).is_none() {
+            debug::user_error!("drops a reference to handle {handle} that it has not");
         }
+    }
+
+    /// Drops a count; says nothing if it is not there, as for a buffer whose counts user
+    /// space has dropped itself, or whose process has ended.
+    pub(crate) fn drop_count(&self, handle: u32, strength: Strength) -> Option<()> {
+        let (claim, removed) = self.take_count(handle, strength)?;
+        let was_removed = removed.0.is_some();
+        drop((claim, removed));
+        if was_removed {
+            give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
+        }
+        Some(())
     }
 
     fn take_count(&self, handle: u32, strength: Strength) -> Option<(Option<NodeClaim>, Removed)> {
@@ -336,6 +353,72 @@ impl Process {
                 Some(claim)
             }
         }
+    }
+
+    /// `BC_REQUEST_DEATH_NOTIFICATION`: `cookie` is told when the object behind the handle
+    /// dies, at once if it is dead. A handle that is not there or has a notification is
+    /// only logged.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn request_death(self: &Arc<Self>, handle: u32, cookie: u64) -> Result {
+        let (death, place) = Death::new(self, cookie)?;
+        let registered = self.register_death(handle, &death, place);
+        match registered {
+            Some(None) => {}
+            Some(Some(place)) => {
+                drop(place);
+                death.fire();
+            }
+            None => debug::user_error!("asks for the death of handle {handle}, in vain"),
+        }
+        Ok(())
+    }
+
+    /// Registers a notification. Gives its place back if the node is dead already, and
+    /// nothing if it cannot be registered.
+    #[allow(clippy::type_complexity)]
+    fn register_death(
+        &self,
+        handle: u32,
+        death: &Arc<Death>,
+        place: RBTreeNode<usize, Arc<Death>>,
+    ) -> Option<Option<RBTreeNode<usize, Arc<Death>>>> {
+        // Declared before the guard, so that it is dropped after it.
+        let unused;
+        let mut table = self.handles.lock();
+        match table.get(handle) {
+            Some(entry) if entry.death.is_none() => {
+                let node = entry.weak_claim.node().clone();
+                entry.death = Some(death.clone());
+                let mut owner = node.owner.sched.lock();
+                Some(node.register_death(&mut owner, place))
+            }
+            _ => {
+                unused = place;
+                drop(table);
+                drop(unused);
+                None
+            }
+        }
+    }
+
+    /// `BC_CLEAR_DEATH_NOTIFICATION`, by `thread`. One that does not fit is only logged.
+    pub(crate) fn clear_death(&self, handle: u32, cookie: u64, thread: &Arc<Thread>) {
+        let taken = {
+            let mut table = self.handles.lock();
+            table.get(handle).and_then(|entry| {
+                let death = entry.death.take_if(|death| death.cookie == cookie)?;
+                Some((death, entry.weak_claim.node().clone()))
+            })
+        };
+        let Some((death, node)) = taken else {
+            debug::user_error!("clears a death of handle {handle} that it did not ask for");
+            return;
+        };
+        drop(node.unregister_death(&death));
+        death.clear(thread);
     }
 
     /// Drops all handles, at the end of the process.

@@ -42,7 +42,8 @@ impl Process {
     /// Cuts all ties, in an order such that nothing new is made of what is cut already:
     /// no more work comes in; the context has no such manager; threads with the calls
     /// they serve, then work nobody took, then nodes with the messages that wait for
-    /// them fail; handles and buffers let go of what belongs to others.
+    /// them fail; buffers and handles let go of what belongs to others.
+    /// Who asked is told of the death of each node.
     pub(crate) fn release(self: Arc<Self>) {
         self.dead.store(true, Relaxed);
         self.sched.lock().set_dead();
@@ -50,8 +51,9 @@ impl Process {
         self.end_threads();
         self.end_todo();
         self.end_nodes();
-        self.end_handles();
         self.end_buffers();
+        self.end_handles();
+        self.end_told_deaths();
     }
 
     fn end_todo(&self) {

@@ -32,7 +32,7 @@ impl Process {
         if area.flags() & flags::WRITE != 0 {
             return Err(EPERM);
         }
-        if self.pages.as_ref().is_some() {
+        if self.buffers.lock().is_mapped() {
             return Err(EBUSY);
         }
         area.try_clear_maywrite()?;
@@ -40,12 +40,9 @@ impl Process {
         area.set_mixedmap();
         let size = area.end().saturating_sub(area.start()).min(MAX_MAPPING);
         let pages = Pages::new(area.start(), size)?;
-        self.start_buffers(size)?;
-        vm_ops::install(area, self);
         // The address space is locked for writing, so nobody else maps meanwhile.
-        if !self.pages.populate(pages) {
-            return Err(EBUSY);
-        }
+        self.start_buffers(size, pages)?;
+        vm_ops::install(area, self);
         Ok(())
     }
 
@@ -55,27 +52,10 @@ impl Process {
 
     /// Part of the mapping went away: nothing can be sent here any more.
     pub(crate) fn unmapped(&self) {
-        if let Some(pages) = self.pages.as_ref() {
+        let pages = self.buffers.lock().pages();
+        if let Some(pages) = pages {
             pages.set_unmapped();
         }
-    }
-
-    /// The mapping. Fails with `ESRCH` if there is none, or not all of it any more.
-    pub(crate) fn pages(&self) -> Result<&Pages> {
-        match self.pages.as_ref() {
-            Some(pages) if pages.is_mapped() => Ok(pages),
-            _ => Err(ESRCH),
-        }
-    }
-
-    /// The mapping, even if user space has no more of it.
-    pub(super) fn pages_even_if_unmapped(&self) -> Option<&Pages> {
-        self.pages.as_ref().map(|pages| &**pages)
-    }
-
-    /// The address of the mapping in the process, 0 before it is mapped.
-    pub(crate) fn mapping_start(&self) -> u64 {
-        self.pages.as_ref().map_or(0, |pages| pages.start() as u64)
     }
 }
 

@@ -120,16 +120,17 @@ impl Process {
         node.acknowledge(strength)
     }
 
-    /// Queues a node again whose thread is gone before it could be told.
-    pub(crate) fn requeue_node(&self, node: Arc<Node>) {
+    /// Queues work of the process again whose thread is gone before it was read.
+    pub(crate) fn requeue(&self, work: Work) {
+        let mut unplaced = Some(work);
         let wakeup = {
             let mut sched = self.sched.lock();
-            if sched.is_dead() || node.link().is_queued() {
-                Wakeup::nobody()
-            } else {
-                sched.push(Work::Node(node.clone()))
+            match unplaced.take_if(|work| !sched.is_dead() && !work.is_queued()) {
+                Some(work) => sched.push(work),
+                None => Wakeup::nobody(),
             }
         };
+        drop(unplaced);
         wakeup.wake(self);
     }
 
@@ -140,6 +141,7 @@ impl Process {
             while let Some(work) = self.cancel_oneway(&node) {
                 work.cancel();
             }
+            node.fire_deaths();
         }
     }
 

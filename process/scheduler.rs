@@ -12,7 +12,7 @@ use kernel::{
 
 use crate::{
     ffi::{link::Link, task::WakeMode},
-    node::Node,
+    node::{death::ToldDeaths, Node},
     process::Process,
     thread::{looper::Pool, Thread, NOT_READY},
     work::{Work, WorkQueue},
@@ -30,6 +30,8 @@ pub(crate) struct Sched {
     /// Threads there are or are about to be; `ready` has room for all of them.
     threads: usize,
     pub(super) nodes: RBTree<u64, Arc<Node>>,
+    /// Deaths that were read and not acknowledged.
+    pub(crate) told_deaths: ToldDeaths,
     pub(super) pool: Pool,
     dead: bool,
 }
@@ -74,6 +76,7 @@ impl Sched {
             ready: KVec::new(),
             threads: 0,
             nodes: RBTree::new(),
+            told_deaths: ToldDeaths::new(),
             pool: Pool::new(),
             dead: false,
         }

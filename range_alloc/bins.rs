@@ -8,7 +8,7 @@
 //! ranges; finding the next class that has one takes two word reads.
 
 use super::{
-    desc::{Descriptors, State},
+    desc::{Descriptor, Descriptors, State},
     index::NONE,
 };
 use crate::shim::{AllocError, Chunk};
@@ -41,6 +41,14 @@ fn class_of(size: u32) -> Class {
     }
 }
 
+/// Whether ranges of these two sizes are in the same class.
+#[inline]
+fn is_same_class(a: u32, b: u32) -> bool {
+    // The number of low bits that make no difference depends on the highest bit.
+    let high = (a / UNIT).max(FINE).ilog2();
+    ((a ^ b) / UNIT) >> (high - FINE_BITS) == 0
+}
+
 /// Heads of the lists of free ranges, one list per size class.
 pub(super) type Heads = Chunk<u32, CLASSES>;
 
@@ -67,11 +75,7 @@ pub(super) struct Bins {
 impl Bins {
     /// Bins that can not take a range yet.
     pub(super) const fn new() -> Self {
-        Self {
-            coarse: 0,
-            fine: [0; COARSE as usize],
-            heads: None,
-        }
+        Self { coarse: 0, fine: [0; COARSE as usize], heads: None }
     }
 
     /// Whether the heads are there.
@@ -154,6 +158,39 @@ impl Bins {
         }
     }
 
+    /// Changes the free range `at`, to which `change` gives another size. O(1), and mostly
+    /// nothing but that: a large range that loses or gains a little stays in its class.
+    #[inline]
+    pub(super) fn resize<T, const N: usize>(
+        &mut self,
+        ranges: &mut Descriptors<T, N>,
+        at: u32,
+        size: u32,
+        change: impl FnOnce(&mut Descriptor<T>),
+    ) {
+        let Some(range) = ranges.get_mut(at) else {
+            return;
+        };
+        if is_same_class(range.size, size) {
+            range.size = size;
+            change(range);
+            return;
+        }
+        change(range);
+        self.reclassify(ranges, at, size);
+    }
+
+    fn reclassify<T, const N: usize>(
+        &mut self,
+        ranges: &mut Descriptors<T, N>,
+        at: u32,
+        size: u32,
+    ) {
+        self.remove(ranges, at);
+        ranges.update(at, |range| range.size = size);
+        self.insert(ranges, at);
+    }
+
     /// Finds a free range of at least `size` bytes, and leaves it in its list.
     ///
     /// O(1): a few ranges of the class of `size` are looked at, then the first range of
@@ -168,6 +205,19 @@ impl Bins {
         size: u32,
     ) -> Option<u32> {
         let class = class_of(size);
+        if self.head(class) != NONE {
+            return self.find_among(ranges, class, size);
+        }
+        Some(self.head(self.class_above(class)?))
+    }
+
+    /// [`Bins::find`] if there are ranges of the class of `size`.
+    fn find_among<T, const N: usize>(
+        &self,
+        ranges: &Descriptors<T, N>,
+        class: Class,
+        size: u32,
+    ) -> Option<u32> {
         let mut at = self.head(class);
         for _ in 0..GLANCE {
             if at == NONE {
@@ -254,5 +304,10 @@ mod tests {
             last = class;
         }
         assert!((last as usize) < CLASSES);
+        for a in (8..70_000).step_by(8) {
+            for b in [a - 8, a, a + 8, a + 16, a + a / 32, 2 * a, a / 2 / 8 * 8] {
+                assert_eq!(is_same_class(a, b), class_of(a) == class_of(b), "{a} {b}");
+            }
+        }
     }
 }

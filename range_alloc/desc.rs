@@ -85,10 +85,7 @@ pub(super) fn allocate<T, const N: usize>(
 
 impl<T, const N: usize> Descriptors<T, N> {
     pub(super) const fn new() -> Self {
-        Self {
-            all: Chunked::new(),
-            spare: NONE,
-        }
+        Self { all: Chunked::new(), spare: NONE }
     }
 
     /// Whether a descriptor can be had without growing.
@@ -176,27 +173,35 @@ impl<T, const N: usize> Descriptors<T, N> {
         self.get(at).map_or(NONE, |range| range.link)
     }
 
-    /// Whether there is a range `at`, and it is free.
+    /// Size of the range `at`, if there is one and it is free.
     #[inline]
-    pub(super) fn is_free(&self, at: u32) -> bool {
-        self.get(at).is_some_and(|range| range.state == State::Free)
+    pub(super) fn free_size(&self, at: u32) -> Option<u32> {
+        let range = self.get(at)?;
+        (range.state == State::Free).then_some(range.size)
     }
 
-    /// Takes a spare descriptor, whose fields are the caller's to set.
+    /// The spare descriptor that [`Descriptors::use_spare`] will take, or [`NONE`].
     #[inline]
-    pub(super) fn take_spare(&mut self) -> Option<u32> {
+    pub(super) fn spare(&self) -> u32 {
+        self.spare
+    }
+
+    /// Takes a spare descriptor and lets `fill` set its fields.
+    #[inline]
+    pub(super) fn use_spare(&mut self, fill: impl FnOnce(&mut Descriptor<T>)) -> Option<u32> {
         let at = self.spare;
-        self.spare = self.get(at)?.link;
+        let range = self.all.get_mut(at as usize)?;
+        self.spare = range.link;
+        fill(range);
         Some(at)
     }
 
     /// Gives a descriptor back.
     #[inline]
     pub(super) fn put_spare(&mut self, at: u32) {
-        let link = self.spare;
-        if let Some(range) = self.get_mut(at) {
+        if let Some(range) = self.all.get_mut(at as usize) {
             range.state = State::Spare;
-            range.link = link;
+            range.link = self.spare;
             self.spare = at;
         }
     }
@@ -224,17 +229,17 @@ impl<T, const N: usize> Entries for Descriptors<T, N> {
     }
 
     #[inline]
-    fn set_next(&mut self, at: u32, next: u32) {
-        self.update(at, |range| range.link = next);
+    fn next_mut(&mut self, at: u32) -> Option<&mut u32> {
+        Some(&mut self.get_mut(at)?.link)
     }
 
     #[inline]
-    fn bucket(&self, bucket: u32) -> u32 {
+    fn first(&self, bucket: u32) -> u32 {
         self.get(bucket).map_or(NONE, |range| range.bucket)
     }
 
     #[inline]
-    fn set_bucket(&mut self, bucket: u32, first: u32) {
-        self.update(bucket, |range| range.bucket = first);
+    fn first_mut(&mut self, bucket: u32) -> Option<&mut u32> {
+        Some(&mut self.get_mut(bucket)?.bucket)
     }
 }

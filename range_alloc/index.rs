@@ -22,12 +22,12 @@ pub(super) trait Entries {
     fn hash(&self, at: u32) -> u32;
     /// Entry that follows `at` in its chain.
     fn next(&self, at: u32) -> u32;
-    /// Sets what follows `at` in its chain.
-    fn set_next(&mut self, at: u32, next: u32);
+    /// Entry that follows `at` in its chain.
+    fn next_mut(&mut self, at: u32) -> Option<&mut u32>;
     /// First entry of a bucket.
-    fn bucket(&self, bucket: u32) -> u32;
-    /// Sets the first entry of a bucket.
-    fn set_bucket(&mut self, bucket: u32, first: u32);
+    fn first(&self, bucket: u32) -> u32;
+    /// First entry of a bucket.
+    fn first_mut(&mut self, bucket: u32) -> Option<&mut u32>;
 }
 
 /// Spreads a key over 32 bits; the low bits serve as bucket number.
@@ -43,18 +43,17 @@ pub(super) fn spread(key: u32) -> u32 {
 ///
 /// * Buckets `0..buckets` are in use, and an entry is in the chain of [`Index::place`].
 /// * `buckets >= entries`, or all elements' buckets are in use.
+/// * `mask` is the lowest power of two that is not below `buckets`, less one.
 pub(super) struct Index {
     buckets: u32,
+    mask: u32,
     entries: u32,
 }
 
 impl Index {
     /// A table without buckets.
     pub(super) const fn new() -> Self {
-        Self {
-            buckets: 0,
-            entries: 0,
-        }
+        Self { buckets: 0, mask: 0, entries: 0 }
     }
 
     /// Number of entries.
@@ -65,12 +64,11 @@ impl Index {
     /// Bucket of a hash.
     #[inline]
     fn place(&self, hash: u32) -> u32 {
-        let size = self.buckets.next_power_of_two();
-        let bucket = hash & (size - 1);
+        let bucket = hash & self.mask;
         if bucket < self.buckets {
             bucket
         } else {
-            bucket - size / 2
+            bucket & (self.mask >> 1)
         }
     }
 
@@ -85,7 +83,7 @@ impl Index {
         if self.entries == 0 {
             return None;
         }
-        let mut at = entries.bucket(self.place(hash));
+        let mut at = entries.first(self.place(hash));
         while at != NONE {
             if is_it(at) {
                 return Some(at);
@@ -95,37 +93,33 @@ impl Index {
         None
     }
 
-    /// Inserts entry `at`, which is in no chain.
+    /// Makes `at`, which is in no chain, the first entry of its chain. Returns the entry
+    /// that follows it now, for the caller to note in `at`.
     #[inline]
-    pub(super) fn insert<E: Entries>(&mut self, entries: &mut E, at: u32) {
+    #[must_use]
+    pub(super) fn insert<E: Entries>(&mut self, entries: &mut E, hash: u32, at: u32) -> u32 {
         self.entries += 1;
         if self.entries > self.buckets && self.buckets < entries.capacity() {
             self.split(entries);
         }
-        let bucket = self.place(entries.hash(at));
-        entries.set_next(at, entries.bucket(bucket));
-        entries.set_bucket(bucket, at);
+        match entries.first_mut(self.place(hash)) {
+            Some(first) => core::mem::replace(first, at),
+            None => NONE,
+        }
     }
 
-    /// Removes entry `at` from its chain.
+    /// Removes entry `at`, which is followed by `after`, from its chain.
     #[inline]
-    pub(super) fn remove<E: Entries>(&mut self, entries: &mut E, at: u32) {
-        let bucket = self.place(entries.hash(at));
-        let after = entries.next(at);
-        let mut here = entries.bucket(bucket);
-        if here == at {
-            entries.set_bucket(bucket, after);
-            self.entries -= 1;
-            return;
-        }
-        while here != NONE {
-            let next = entries.next(here);
-            if next == at {
-                entries.set_next(here, after);
-                self.entries -= 1;
+    pub(super) fn remove<E: Entries>(&mut self, entries: &mut E, hash: u32, at: u32, after: u32) {
+        self.entries -= 1;
+        let mut link = entries.first_mut(self.place(hash));
+        while let Some(here) = link {
+            if *here == at {
+                *here = after;
                 return;
             }
-            here = next;
+            let here = *here;
+            link = entries.next_mut(here);
         }
     }
 
@@ -134,19 +128,27 @@ impl Index {
     fn split<E: Entries>(&mut self, entries: &mut E) {
         let new = self.buckets;
         self.buckets += 1;
-        entries.set_bucket(new, NONE);
+        self.mask |= new;
+        set(entries.first_mut(new), NONE);
         let Some(high) = new.checked_ilog2() else {
             return;
         };
         let old = new - (1 << high);
-        let mut at = entries.bucket(old);
-        entries.set_bucket(old, NONE);
+        let mut at = entries.first(old);
+        set(entries.first_mut(old), NONE);
         while at != NONE {
             let next = entries.next(at);
             let bucket = self.place(entries.hash(at));
-            entries.set_next(at, entries.bucket(bucket));
-            entries.set_bucket(bucket, at);
+            let first = entries.first(bucket);
+            set(entries.next_mut(at), first);
+            set(entries.first_mut(bucket), at);
             at = next;
         }
+    }
+}
+
+fn set(link: Option<&mut u32>, to: u32) {
+    if let Some(link) = link {
+        *link = to;
     }
 }

@@ -34,13 +34,7 @@ pub(super) type SenderRequest = ChunkRequest<PER_CHUNK>;
 
 /// Allocates records, linked as spares. May sleep.
 pub(super) fn allocate(request: SenderRequest) -> Result<MoreSenders, AllocError> {
-    request.allocate(|i| Sender {
-        pid: 0,
-        buffers: 0,
-        bytes: 0,
-        link: i as u32 + 1,
-        bucket: NONE,
-    })
+    request.allocate(|i| Sender { pid: 0, buffers: 0, bytes: 0, link: i as u32 + 1, bucket: NONE })
 }
 
 /// Whether a sender overuses the room for oneway requests.
@@ -163,7 +157,8 @@ impl OnewayBudget {
         sender.bytes = sender.bytes.saturating_sub(size);
         sender.buffers = sender.buffers.saturating_sub(1);
         if sender.buffers == 0 {
-            self.index.remove(&mut self.records, at);
+            let (hash, after) = (hash_of(sender.pid), sender.link);
+            self.index.remove(&mut self.records, hash, at, after);
             self.put_spare(at);
         }
     }
@@ -196,7 +191,8 @@ impl OnewayBudget {
         sender.pid = pid;
         sender.buffers = 0;
         sender.bytes = 0;
-        self.index.insert(&mut self.records, at);
+        let next = self.index.insert(&mut self.records, hash_of(pid), at);
+        self.records.get_mut(at as usize)?.link = next;
         Some(at)
     }
 
@@ -230,22 +226,17 @@ impl Entries for Records {
     }
 
     #[inline]
-    fn set_next(&mut self, at: u32, next: u32) {
-        if let Some(sender) = self.get_mut(at as usize) {
-            sender.link = next;
-        }
+    fn next_mut(&mut self, at: u32) -> Option<&mut u32> {
+        Some(&mut self.get_mut(at as usize)?.link)
     }
 
     #[inline]
-    fn bucket(&self, bucket: u32) -> u32 {
-        self.get(bucket as usize)
-            .map_or(NONE, |sender| sender.bucket)
+    fn first(&self, bucket: u32) -> u32 {
+        self.get(bucket as usize).map_or(NONE, |sender| sender.bucket)
     }
 
     #[inline]
-    fn set_bucket(&mut self, bucket: u32, first: u32) {
-        if let Some(sender) = self.get_mut(bucket as usize) {
-            sender.bucket = first;
-        }
+    fn first_mut(&mut self, bucket: u32) -> Option<&mut u32> {
+        Some(&mut self.get_mut(bucket as usize)?.bucket)
     }
 }

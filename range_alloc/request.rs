@@ -40,7 +40,7 @@ pub(crate) struct Tail<T, const N: usize> {
 impl<T, const N: usize> GrowRequest<T, N> {
     /// What a new allocator needs for [`RangeAlloc::init`].
     pub(crate) fn first() -> Self {
-        RangeAlloc::<T, N>::new().request(true, true)
+        RangeAlloc::<T, N>::new().request(Kind::Oneway { sender: 0 })
     }
 }
 
@@ -73,24 +73,18 @@ impl<T, const N: usize> Growth<T, N> {
 }
 
 impl<T, const N: usize> RangeAlloc<T, N> {
-    /// What is lacking for one more buffer of this kind, if anything is.
-    #[inline]
-    pub(super) fn lacking(&self, kind: Kind) -> Option<GrowRequest<T, N>> {
-        let ranges = !self.ranges.has_spare();
+    /// What is lacking for one more buffer of this kind.
+    #[cold]
+    pub(super) fn request(&self, kind: Kind) -> GrowRequest<T, N> {
         let senders = match kind {
             Kind::Sync => false,
             Kind::Oneway { sender } => {
                 !self.oneway.has_spare() && self.oneway.find(sender).is_none()
             }
         };
-        (ranges || senders).then(|| self.request(ranges, senders))
-    }
-
-    #[cold]
-    fn request(&self, ranges: bool, senders: bool) -> GrowRequest<T, N> {
         GrowRequest {
             heads: !self.bins.is_ready(),
-            ranges: ranges.then(|| self.ranges.request()).flatten(),
+            ranges: (!self.ranges.has_spare()).then(|| self.ranges.request()).flatten(),
             senders: senders.then(|| self.oneway.request()).flatten(),
             kind: PhantomData,
         }
@@ -129,10 +123,7 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         }
         self.bins.clear();
         self.by_offset = Index::new();
-        let tail = Tail {
-            _ranges: self.ranges.reset(),
-            _senders: self.oneway.reset(),
-        };
+        let tail = Tail { _ranges: self.ranges.reset(), _senders: self.oneway.reset() };
         self.start();
         Some(tail)
     }

@@ -42,11 +42,7 @@ fn check<T, const N: usize>(alloc: &RangeAlloc<T, N>) {
     let (mut at, mut prev, mut end) = (alloc.first, NONE, 0);
     let (mut free, mut buffers, mut free_ranges, mut was_free) = (0, 0, 0, false);
     while let Some(range) = alloc.ranges.get(at) {
-        assert_eq!(
-            (range.offset, range.prev),
-            (end, prev),
-            "gap, overlap or bad link"
-        );
+        assert_eq!((range.offset, range.prev), (end, prev), "gap, overlap or bad link");
         assert!(range.size > 0 && range.size % UNIT == 0);
         if range.state == State::Free {
             assert!(!was_free, "two free ranges are neighbours");
@@ -72,10 +68,7 @@ fn check<T, const N: usize>(alloc: &RangeAlloc<T, N>) {
 #[test]
 fn without_mapping_nothing_works() {
     let mut alloc = Alloc::new();
-    assert!(matches!(
-        alloc.alloc(8, Kind::Sync),
-        Err(AllocFail::NotMapped)
-    ));
+    assert!(matches!(alloc.alloc(8, Kind::Sync), Err(AllocFail::NotMapped)));
     assert_eq!(alloc.begin_free_by_offset(0), Err(FreeError::NotFound));
     assert!(alloc.release(0).is_none());
     assert!(alloc.pop_any().is_none());
@@ -112,20 +105,11 @@ fn rounds_to_eight_with_a_minimum() {
 #[test]
 fn all_can_be_used_and_no_more() {
     let mut alloc = mapped(4096);
-    assert!(matches!(
-        get(&mut alloc, 4097, Kind::Sync),
-        Err(AllocFail::TooBig)
-    ));
-    assert!(matches!(
-        get(&mut alloc, usize::MAX, Kind::Sync),
-        Err(AllocFail::TooBig)
-    ));
+    assert!(matches!(get(&mut alloc, 4097, Kind::Sync), Err(AllocFail::TooBig)));
+    assert!(matches!(get(&mut alloc, usize::MAX, Kind::Sync), Err(AllocFail::TooBig)));
     let all = slot(&mut alloc, 4089);
     assert_eq!((all.offset, all.size), (0, 4096));
-    assert!(matches!(
-        get(&mut alloc, 0, Kind::Sync),
-        Err(AllocFail::NoSpace)
-    ));
+    assert!(matches!(get(&mut alloc, 0, Kind::Sync), Err(AllocFail::NoSpace)));
     let released = alloc.release(all.index).unwrap();
     assert_eq!((released.slot, released.idle), (all, 0..4096));
     check(&alloc);
@@ -186,10 +170,7 @@ fn the_exact_class_is_searched_to_its_end() {
     }
     check(&alloc);
     assert_eq!(slot(&mut alloc, 1040).offset, fits.offset);
-    assert!(matches!(
-        get(&mut alloc, 1040, Kind::Sync),
-        Err(AllocFail::NoSpace)
-    ));
+    assert!(matches!(get(&mut alloc, 1040, Kind::Sync), Err(AllocFail::NoSpace)));
 }
 
 #[test]
@@ -231,16 +212,10 @@ fn keeps_a_payload() {
 #[test]
 fn oneway_requests_have_half_of_the_mapping() {
     let mut alloc = mapped(4096);
-    assert!(matches!(
-        get(&mut alloc, 2049, ONEWAY),
-        Err(AllocFail::OnewayQuota)
-    ));
+    assert!(matches!(get(&mut alloc, 2049, ONEWAY), Err(AllocFail::OnewayQuota)));
     let half = get(&mut alloc, 2041, ONEWAY).unwrap().slot;
     assert_eq!(alloc.free_oneway_space(), 0);
-    assert!(matches!(
-        get(&mut alloc, 0, ONEWAY),
-        Err(AllocFail::OnewayQuota)
-    ));
+    assert!(matches!(get(&mut alloc, 0, ONEWAY), Err(AllocFail::OnewayQuota)));
     slot(&mut alloc, 2048);
     alloc.release(half.index).unwrap();
     assert_eq!(alloc.free_oneway_space(), 2048);
@@ -302,10 +277,7 @@ fn spam_by_size_is_reported() {
     assert_eq!(get(&mut alloc, 200 << 10, other).unwrap().spam, Spam::No);
     assert_eq!(get(&mut alloc, 200 << 10, ONEWAY).unwrap().spam, Spam::No);
     // 112 KiB of 1 MiB are left: a tenth or more.
-    assert_eq!(
-        get(&mut alloc, 60 << 10, ONEWAY).unwrap().spam,
-        Spam::Suspect
-    );
+    assert_eq!(get(&mut alloc, 60 << 10, ONEWAY).unwrap().spam, Spam::Suspect);
     assert_eq!(get(&mut alloc, 8, ONEWAY).unwrap().spam, Spam::No);
 }
 
@@ -319,10 +291,7 @@ fn teardown_and_trim() {
     }
     assert!(alloc.trim().is_none());
     assert!(alloc.bytes() > 10 * small);
-    let order: Vec<_> = alloc
-        .iter()
-        .map(|(slot, _, payload)| (slot, payload.copied()))
-        .collect();
+    let order: Vec<_> = alloc.iter().map(|(slot, _, payload)| (slot, payload.copied())).collect();
     for expected in order {
         assert_eq!(alloc.pop_any(), Some(expected));
     }
@@ -333,6 +302,42 @@ fn teardown_and_trim() {
     assert_eq!((alloc.bytes(), alloc.descriptors()), (small, 32));
     assert_eq!(alloc.free_oneway_space(), 32 << 10);
     assert_eq!(get(&mut alloc, 8, ONEWAY).unwrap().slot.offset, 0);
+    check(&alloc);
+}
+
+#[test]
+fn spam_is_not_looked_for_while_a_tenth_is_left() {
+    let mut alloc = mapped(1 << 20);
+    let share = 103 << 10; // a tenth of the mapping, and a little more
+    for sender in [1, 2] {
+        let size = ((1 << 19) - share) / 2 - 800;
+        get(&mut alloc, size, Kind::Oneway { sender }).unwrap();
+    }
+    for _ in 0..100 {
+        assert_eq!(get(&mut alloc, 8, ONEWAY).unwrap().spam, Spam::No);
+    }
+    assert!(alloc.free_oneway_space() < share + 1600);
+}
+
+/// Buffers were released while the memory for more was allocated: none may get lost.
+#[test]
+fn memory_that_comes_late_joins_what_is_spare() {
+    let mut alloc = mapped(64 << 10);
+    let mut slots = Vec::new();
+    let request = loop {
+        match alloc.alloc(8, Kind::Sync) {
+            Err(AllocFail::NeedDescriptors(request)) => break request,
+            result => slots.push(result.unwrap().slot),
+        }
+    };
+    for slot in slots {
+        alloc.release(slot.index).unwrap();
+    }
+    alloc.install(&mut request.allocate().ok());
+    assert_eq!(alloc.descriptors(), 64);
+    for _ in 1..64 {
+        assert!(alloc.alloc(8, Kind::Sync).is_ok(), "a descriptor got lost");
+    }
     check(&alloc);
 }
 

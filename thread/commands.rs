@@ -9,7 +9,10 @@ use crate::{
     debug,
     defs::{Command, Strength},
     ffi::{
-        abi::{binder_ptr_cookie, binder_transaction_data, binder_transaction_data_sg},
+        abi::{
+            binder_handle_cookie, binder_ptr_cookie, binder_transaction_data,
+            binder_transaction_data_sg,
+        },
         user::Window,
     },
     transaction::TransactionData,
@@ -95,17 +98,13 @@ impl Thread {
     pub(crate) fn write(self: &Arc<Self>, buffer: u64, size: u64, consumed: u64) -> (u64, Result) {
         let mut reader = CommandReader::new(buffer, size, consumed);
         let mut done = consumed;
-        while reader.left() >= size_of::<u32>() as u64 && !self.has_error() {
+        while reader.left() >= size_of::<u32>() as u64 && !self.own_error.is_set() {
             if let Err(error) = self.command(&mut reader) {
                 return (done, Err(error));
             }
             done = reader.position();
         }
         (done, Ok(()))
-    }
-
-    fn has_error(&self) -> bool {
-        self.inner.lock().error.is_some()
     }
 
     fn command(self: &Arc<Self>, reader: &mut CommandReader) -> Result {
@@ -134,6 +133,22 @@ impl Thread {
             Command::DECREFS => process.dec_handle(reader.read()?, Strength::Weak),
             Command::INCREFS_DONE => self.acknowledge(reader.read()?, Strength::Weak),
             Command::ACQUIRE_DONE => self.acknowledge(reader.read()?, Strength::Strong),
+            Command::REQUEST_DEATH_NOTIFICATION => {
+                let asked: binder_handle_cookie = reader.read()?;
+                if process.request_death(asked.handle, asked.cookie).is_err() {
+                    self.set_errno(ENOMEM);
+                }
+            }
+            Command::CLEAR_DEATH_NOTIFICATION => {
+                let asked: binder_handle_cookie = reader.read()?;
+                process.clear_death(asked.handle, asked.cookie, self);
+            }
+            Command::DEAD_BINDER_DONE => {
+                let cookie: u64 = reader.read()?;
+                if process.acknowledge_death(cookie, self).is_err() {
+                    debug::user_error!("acknowledges a death {cookie:#x} it was not told");
+                }
+            }
             Command::REGISTER_LOOPER => self.register_looper(),
             Command::ENTER_LOOPER => self.enter_looper(),
             Command::EXIT_LOOPER => self.inner.lock().looper.exit(),

@@ -2,6 +2,8 @@
 
 //! The end of a thread: `BINDER_THREAD_EXIT`, or the end of its process.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::sync::Arc;
 
 use super::Thread;
@@ -12,6 +14,7 @@ impl Thread {
     ///
     /// The thread is no longer in the table of its process. Idempotent.
     pub(crate) fn end(self: &Arc<Self>) {
+        self.ended.store(true, Relaxed);
         let entry = {
             let mut sched = self.process.sched.lock();
             // Both under one lock: no work is handed to a dead thread.
@@ -40,7 +43,7 @@ impl Thread {
             let work = self.inner.lock().queue.pop_any();
             match work {
                 None => return,
-                Some(Work::Node(node)) => self.process.requeue_node(node),
+                Some(work @ (Work::Node(_) | Work::Death(_))) => self.process.requeue(work),
                 Some(work) => work.cancel(),
             }
         }
@@ -54,6 +57,7 @@ impl Work {
             Work::Request(transaction) => Transaction::fail(transaction, TransactionError::DIED),
             Work::Response(transaction) => drop(transaction),
             Work::Node(node) => drop(node),
+            Work::Death(death) => drop(death),
             Work::Notice(notice) => drop(notice),
         }
     }

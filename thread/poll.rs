@@ -21,10 +21,10 @@ impl Thread {
     /// at once. Deferred items alone are no reason.
     pub(crate) fn poll(self: &Arc<Self>, file: &File, table: &PollTable<'_>) -> Result<__poll_t> {
         table.register_wait(file, self.poll_queue()?);
-        table.register_wait(file, self.process.poll_queue()?);
+        table.register_wait(file, self.process.poll_queue());
         let (has_own, is_free) = {
             let inner = self.inner.lock();
-            (inner.has_reason_to_return(), inner.is_free())
+            (self.must_return(&inner), self.is_free(&inner))
         };
         let readable = has_own || (is_free && self.process.sched.lock().has_work());
         Ok(if readable { POLLIN } else { 0 })

@@ -2,6 +2,8 @@
 
 //! What waits for one thread, and which of it is a reason to return.
 //!
+//! Pure: no kernel imports, tested on the host.
+//!
 //! A thread that has sent a call usually has nothing to do until the reply is
 //! there. Returning to user space only to say `BR_TRANSACTION_COMPLETE` would
 //! cost a system call, so such items are *deferred*: they are delivered in their
@@ -10,7 +12,7 @@
 //! Whether a thread *has* deferred items is a question about the queue (it is
 //! not empty), never about the flag that says whether it may sleep.
 
-use crate::work::{Work, WorkQueue};
+use crate::ffi::link::{Queue, Queued};
 
 /// The queue of one thread. Guarded by the thread's lock.
 ///
@@ -18,36 +20,33 @@ use crate::work::{Work, WorkQueue};
 ///
 /// `urgent` is false if and only if all items were pushed by
 /// [`LocalQueue::push_deferred`] since the queue was last empty.
-pub(crate) struct LocalQueue {
-    items: WorkQueue,
+pub(crate) struct LocalQueue<W: Queued> {
+    items: Queue<W>,
     urgent: bool,
 }
 
-impl LocalQueue {
+impl<W: Queued> LocalQueue<W> {
     /// An empty queue.
     pub(crate) const fn new() -> Self {
-        Self {
-            items: WorkQueue::new(),
-            urgent: false,
-        }
+        Self { items: Queue::new(), urgent: false }
     }
 
     /// Appends an item that ends the thread's sleep.
     ///
     /// Gives `work` back if its object is queued somewhere already.
-    pub(crate) fn push_immediate(&mut self, work: Work) -> Result<(), Work> {
+    pub(crate) fn push_immediate(&mut self, work: W) -> Result<(), W> {
         self.items.push_back(work)?;
         self.urgent = true;
         Ok(())
     }
 
     /// Appends an item that waits for another reason to return.
-    pub(crate) fn push_deferred(&mut self, work: Work) -> Result<(), Work> {
+    pub(crate) fn push_deferred(&mut self, work: W) -> Result<(), W> {
         self.items.push_back(work)
     }
 
     /// Takes the oldest item, deferred or not.
-    pub(crate) fn pop_any(&mut self) -> Option<Work> {
+    pub(crate) fn pop_any(&mut self) -> Option<W> {
         let work = self.items.pop_front();
         if self.items.is_empty() {
             self.urgent = false;
@@ -65,8 +64,62 @@ impl LocalQueue {
         self.items.is_empty()
     }
 
-    /// Whether a request is the next thing to be read.
-    pub(crate) fn request_is_first(&self) -> bool {
-        Work::request_is_first(&self.items)
+    /// The kind of the item that is read next, see [`Queued::into_raw`].
+    pub(crate) fn front_kind(&self) -> Option<u8> {
+        self.items.front_kind()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::link::testing::Item;
+
+    fn queue(items: &[(u32, bool)]) -> LocalQueue<Item> {
+        let mut queue = LocalQueue::new();
+        for (number, is_deferred) in items {
+            let item = Item::new(*number);
+            let pushed =
+                if *is_deferred { queue.push_deferred(item) } else { queue.push_immediate(item) };
+            assert!(pushed.is_ok());
+        }
+        queue
+    }
+
+    fn drain(queue: &mut LocalQueue<Item>) -> alloc::vec::Vec<u32> {
+        core::iter::from_fn(|| queue.pop_any().map(|item| item.number())).collect()
+    }
+
+    #[test]
+    fn deferred_items_are_no_reason_to_return_but_are_there() {
+        let mut queue = queue(&[(1, true), (2, true)]);
+        assert!(!queue.is_urgent());
+        assert!(!queue.is_empty());
+        assert_eq!(drain(&mut queue), [1, 2]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn order_is_kept_whatever_is_deferred() {
+        let mut queue = queue(&[(1, true), (2, false), (3, true)]);
+        assert!(queue.is_urgent());
+        assert_eq!(drain(&mut queue), [1, 2, 3]);
+        assert!(!queue.is_urgent());
+    }
+
+    #[test]
+    fn what_is_left_after_an_urgent_item_is_still_urgent() {
+        let mut queue = queue(&[(1, false), (2, true)]);
+        assert_eq!(queue.pop_any().map(|item| item.number()), Some(1));
+        assert!(queue.is_urgent());
+        assert_eq!(drain(&mut queue), [2]);
+    }
+
+    #[test]
+    fn an_emptied_queue_starts_anew() {
+        let mut queue = queue(&[(1, false)]);
+        assert_eq!(drain(&mut queue), [1]);
+        assert!(queue.push_deferred(Item::new(2)).is_ok());
+        assert!(!queue.is_urgent());
     }
 }

@@ -2,13 +2,15 @@
 
 //! One read: find work, turn it into returns, until there is no reason to go on.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::{prelude::*, sync::Arc};
 
-use super::{looper::Ready, returns::ReturnWriter, wait::Search, Thread};
+use super::{looper::Ready, returns::ReturnWriter, wait::Search, OwnError, Thread};
 use crate::{
     defs::Return,
     ffi::abi::binder_ptr_cookie,
-    node::{refcount::Actions, Node},
+    node::{death::Death, obituary::News, refcount::Actions, Node},
     work::{Notice, Work},
 };
 
@@ -54,7 +56,8 @@ impl Thread {
     }
 
     fn fill(self: &Arc<Self>, writer: &mut ReturnWriter, blocking: Blocking) -> Result {
-        let process = self.inner.lock().is_free();
+        let process = self.prepare_read()?;
+        let mut done = None;
         loop {
             let search = Search {
                 process,
@@ -62,15 +65,18 @@ impl Thread {
             };
             let work = match (writer.is_fresh(), blocking) {
                 (true, Blocking::Wait) => self.wait_for_work(search)?,
-                _ if search.room => self.try_work(search),
+                _ if search.room => self.try_work(search, &mut done),
                 _ => None,
             };
             let Some(work) = work else {
                 break;
             };
-            if self.deliver(work, writer)? == Flow::End {
+            if self.deliver(work, writer, &mut done)? == Flow::End {
                 return Ok(());
             }
+        }
+        if let Some(notice) = done {
+            self.recycle_notice(notice);
         }
         self.deliver_error(writer)?;
         if writer.is_fresh() && blocking == Blocking::Never && !self.may_return_nothing(writer) {
@@ -79,36 +85,59 @@ impl Thread {
         Ok(())
     }
 
+    /// Makes room for a call that the thread may come to serve, and says whether it may
+    /// take work of the process.
+    fn prepare_read(&self) -> Result<bool> {
+        let (is_free, has_room) = {
+            let inner = self.inner.lock();
+            (
+                self.is_free(&inner),
+                inner.stack.capacity() > inner.stack.len(),
+            )
+        };
+        if !has_room {
+            self.grow_stack()?;
+        }
+        Ok(is_free)
+    }
+
     /// The error of the thread's own last command comes after all that waited.
     fn deliver_error(&self, writer: &mut ReturnWriter) -> Result {
         if !writer.has_room() {
             return Ok(());
         }
-        let error = self.inner.lock().error.take();
-        error.map_or(Ok(()), |code| writer.put_code(code))
+        match self.own_error.take() {
+            None | Some(OwnError::Noticed) => Ok(()),
+            Some(OwnError::Command(code)) => writer.put_code(code),
+            Some(OwnError::Errno(errno)) => writer.put_item(Return::ERROR, &errno),
+        }
     }
 
     /// Whether a non-blocking read that found nothing is a success: the thread was
     /// asked to return, or there is something that does not fit.
     fn may_return_nothing(&self, writer: &ReturnWriter) -> bool {
-        let inner = self.inner.lock();
-        inner.return_now || (!writer.has_room() && inner.has_reason_to_return())
+        self.return_now.load(Relaxed)
+            || (!writer.has_room() && self.must_return(&self.inner.lock()))
     }
 
-    fn deliver(self: &Arc<Self>, work: Work, writer: &mut ReturnWriter) -> Result<Flow> {
+    fn deliver(
+        self: &Arc<Self>,
+        work: Work,
+        writer: &mut ReturnWriter,
+        done: &mut Option<KBox<Notice>>,
+    ) -> Result<Flow> {
         match work {
             Work::Request(transaction) => self.receive_request(transaction, writer),
             Work::Response(transaction) => self.receive_response(transaction, writer),
             Work::Node(node) => deliver_node(&node, writer),
-            Work::Notice(notice) => self.deliver_notice(notice, writer),
+            Work::Death(death) => deliver_death(&death, writer),
+            Work::Notice(notice) => {
+                writer.put_code(notice.code)?;
+                self.own_error.notice_read();
+                *done = Some(notice);
+                Ok(Flow::Continue)
+            }
         }
-    }
-
-    fn deliver_notice(&self, notice: KBox<Notice>, writer: &mut ReturnWriter) -> Result<Flow> {
-        let code = notice.code;
-        self.recycle_notice(notice);
-        writer.put_code(code)?;
-        Ok(Flow::Continue)
     }
 
     /// Whether this read asks for one more thread.
@@ -124,6 +153,21 @@ impl Thread {
         };
         let looper = self.inner.lock().looper;
         sched.pool_mut().request_spawn(ready, looper)
+    }
+}
+
+/// Tells that an object has died, which ends the read, or that the interest in it has.
+fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter) -> Result<Flow> {
+    match death.read() {
+        News::Dead => {
+            writer.put_item(Return::DEAD_BINDER, &death.cookie)?;
+            Ok(Flow::End)
+        }
+        News::Cleared => {
+            writer.put_item(Return::CLEAR_DEATH_NOTIFICATION_DONE, &death.cookie)?;
+            Ok(Flow::Continue)
+        }
+        News::None => Ok(Flow::Continue),
     }
 }
 

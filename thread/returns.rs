@@ -43,17 +43,24 @@ impl ReturnWriter {
         if consumed > size {
             return Err(EFAULT);
         }
-        let mut writer = Self {
+        let mut done = consumed;
+        if consumed == 0 {
+            // Written at once, so that a buffer that cannot be written is found out before
+            // anything is taken for it.
+            let noop = Return::NOOP.0;
+            if size < size_of::<u32>() as u64 {
+                return Err(EFAULT);
+            }
+            user::write(buffer, &noop)?;
+            done = size_of::<u32>() as u64;
+        }
+        Ok(Self {
             buffer,
             size,
-            done: consumed,
+            done,
             items: 0,
             window: Window::new(),
-        };
-        if consumed == 0 {
-            writer.put(&Return::NOOP.0)?;
-        }
-        Ok(writer)
+        })
     }
 
     /// Whether any item would fit.

@@ -8,13 +8,15 @@
 //! that no work arrives unseen in between; and work of the process is moved behind
 //! what the thread already has, so that it is never delivered ahead of it.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::{prelude::*, sync::Arc};
 
 use super::{Inner, Thread};
 use crate::{
     ffi::task::{Current, Sleep},
     process::Sched,
-    work::Work,
+    work::{Notice, Work},
 };
 
 /// How a read looks for work.
@@ -37,9 +39,21 @@ enum Found {
 }
 
 impl Thread {
-    /// Takes the next item without waiting, deferred items included.
-    pub(super) fn try_work(self: &Arc<Self>, search: Search) -> Option<Work> {
-        let local = self.inner.lock().queue.pop_any();
+    /// Takes the next item without waiting, deferred items included. Keeps the notice that
+    /// the read is `done` with for later.
+    pub(super) fn try_work(
+        self: &Arc<Self>,
+        search: Search,
+        done: &mut Option<KBox<Notice>>,
+    ) -> Option<Work> {
+        let (local, surplus) = {
+            let mut inner = self.inner.lock();
+            let surplus = done
+                .take()
+                .and_then(|notice| inner.spare.keep_notice(notice));
+            (inner.queue.pop_any(), surplus)
+        };
+        drop(surplus);
         if local.is_some() || !search.process {
             return local;
         }
@@ -78,7 +92,7 @@ impl Thread {
         }
         let mut sched = self.process.sched.lock();
         let mut inner = self.inner.lock();
-        if inner.has_reason_to_return() {
+        if self.must_return(&inner) {
             inner.asleep = false;
             let found = inner.take(search);
             drop(inner);
@@ -101,9 +115,21 @@ impl Thread {
         found
     }
 
+    /// Whether a read has something to return for, apart from work of the process. To be
+    /// asked under the lock, as all that changes it is done under it.
+    pub(super) fn must_return(&self, inner: &Inner) -> bool {
+        inner.has_reason_to_return() || self.own_error.is_set() || self.return_now.load(Relaxed)
+    }
+
+    /// Whether the thread may take work of the process: it waits for no reply and serves no
+    /// call, and has nothing to read but deferred items.
+    pub(super) fn is_free(&self, inner: &Inner) -> bool {
+        inner.stack.is_empty() && !inner.queue.is_urgent() && !self.own_error.is_set()
+    }
+
     fn look_in_own_queue(&self, search: Search) -> Found {
         let mut inner = self.inner.lock();
-        if inner.has_reason_to_return() {
+        if self.must_return(&inner) {
             inner.asleep = false;
             return inner.take(search);
         }
@@ -138,15 +164,9 @@ impl Thread {
 }
 
 impl Inner {
-    /// Whether a read has something to return for, apart from work of the process.
+    /// Whether the thread has something to read that is not deferred.
     pub(super) fn has_reason_to_return(&self) -> bool {
-        self.queue.is_urgent() || self.error.is_some() || self.return_now || self.dead
-    }
-
-    /// Whether the thread may take work of the process: it waits for no reply and
-    /// serves no call, and owes nothing but deferred items.
-    pub(super) fn is_free(&self) -> bool {
-        self.stack.is_empty() && !self.queue.is_urgent() && self.error.is_none()
+        self.queue.is_urgent() || self.dead
     }
 
     fn take(&mut self, search: Search) -> Found {

@@ -31,10 +31,7 @@ impl Thread {
         let Cargo::Buffer(mut buffer) = request.unload() else {
             return Ok(Flow::Continue);
         };
-        let prepared = self
-            .grow_stack()
-            .and_then(|()| ArrivedFiles::number(&mut buffer));
-        let files = match prepared {
+        let files = match ArrivedFiles::number(&mut buffer) {
             Ok(files) => files,
             Err(error) => {
                 drop(buffer);
@@ -103,7 +100,7 @@ impl Thread {
         Ok(Flow::End)
     }
 
-    /// Puts a call on the stack that this thread now serves. Room was made before.
+    /// Puts a call on the stack that this thread now serves. Room was made before the read.
     fn start_serving(&self, call: Arc<Transaction>) {
         let unplaced = self.inner.lock().stack.push_within_capacity(call);
         drop(unplaced);

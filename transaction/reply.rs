@@ -7,7 +7,7 @@ use kernel::{prelude::*, sync::Arc, task::Kuid};
 use super::{copy::Terms, next_id, Cargo, Reply, Transaction, TransactionData};
 use crate::{
     defs::{Return, TransactionFlags},
-    error::{ExtendedError, TransactionError},
+    error::TransactionError,
     ffi::task::WakeMode,
     process::BufferKind,
     reports::{self, Route},
@@ -41,29 +41,25 @@ impl Thread {
     /// Carries out a `BC_REPLY`.
     pub(crate) fn reply(self: &Arc<Self>, data: &TransactionData) {
         let id = next_id();
-        self.set_extended_error(ExtendedError::none(id));
-        let Some(call) = self.call_served() else {
+        let (call, notice) = self.begin_reply(id);
+        let Some(call) = call else {
             let error = TransactionError::failed(EPROTO);
-            reports::report(
-                self,
-                data,
-                Route {
-                    is_reply: true,
-                    ..Default::default()
-                },
-                error.code,
-            );
+            let route = Route {
+                is_reply: true,
+                ..Default::default()
+            };
+            reports::report(self, data, route, error.code);
             return self.set_error(id, error);
         };
-        match self.reserve_notice() {
+        match notice {
             Ok(notice) => self.reply_to(call, id, notice, data),
             Err(error) => {
-                self.leave_call();
+                let below = self.leave_call();
                 self.set_completion_without_memory();
                 Transaction::fail_with_id(call, id, error.into());
+                self.settle(below);
             }
         }
-        self.settle_top();
     }
 
     fn reply_to(
@@ -76,32 +72,35 @@ impl Thread {
         match self.make_reply(&call, data) {
             Ok(reply) => {
                 call.load(Cargo::Reply(reply));
-                self.complete_call(notice, Completion::of(data.flags));
+                let below = self.complete_call(notice, Completion::of(data.flags));
                 hand_back(call);
+                self.settle(below);
             }
             Err(ReplyError::Caller(error)) => {
                 reports::report(self, data, route(&call), error.code);
-                self.complete_call(notice, Completion::Immediate);
+                let below = self.complete_call(notice, Completion::Immediate);
+                self.stop_writing();
                 Transaction::fail_with_id(call, id, error);
+                self.settle(below);
             }
             Err(ReplyError::Replier(error)) => {
                 reports::report(self, data, route(&call), error.code);
                 self.recycle_notice(notice);
-                self.leave_call();
+                let below = self.leave_call();
                 self.set_error(id, error);
+                self.settle(below);
             }
         }
     }
 
-    /// The call that the thread serves: the top of its stack, unless it waits itself.
-    fn call_served(self: &Arc<Self>) -> Option<Arc<Transaction>> {
-        self.top_of_stack().filter(|top| !top.is_from(self))
-    }
-
-    /// Takes the call that the thread serves off its stack.
-    fn leave_call(&self) {
-        let call = self.inner.lock().stack.pop();
+    /// Takes the call that the thread serves off its stack. Returns what is below it.
+    fn leave_call(&self) -> Option<Arc<Transaction>> {
+        let (call, below) = {
+            let mut inner = self.inner.lock();
+            (inner.stack.pop(), inner.stack.last().cloned())
+        };
         drop(call);
+        below
     }
 
     /// Copies the reply into the caller's process.
@@ -142,37 +141,38 @@ impl Thread {
     /// The call that the thread serves is answered: off the stack, and the completion in
     /// the queue, in one step. So the failure of a call below cannot come in between, and
     /// the caller cannot answer to the reply before.
-    fn complete_call(&self, mut notice: KBox<Notice>, completion: Completion) {
+    ///
+    /// Returns what is below it.
+    fn complete_call(
+        &self,
+        mut notice: KBox<Notice>,
+        completion: Completion,
+    ) -> Option<Arc<Transaction>> {
         notice.code = Return::TRANSACTION_COMPLETE;
         let work = Work::Notice(notice);
-        let (call, unplaced) = {
+        let (call, below, unplaced) = {
             let mut inner = self.inner.lock();
             let call = inner.stack.pop();
-            match completion {
-                Completion::Immediate => (call, inner.queue.push_immediate(work)),
-                Completion::Deferred => (call, inner.queue.push_deferred(work)),
-            }
+            let unplaced = match completion {
+                Completion::Immediate => inner.queue.push_immediate(work),
+                Completion::Deferred => inner.queue.push_deferred(work),
+            };
+            (call, inner.stack.last().cloned(), unplaced)
         };
         drop((call, unplaced));
         if matches!(completion, Completion::Immediate) {
             self.notify_poll();
         }
+        below
     }
 
-    /// There is no memory for a notice; the slot for errors carries the code.
-    fn set_completion_without_memory(&self) {
-        self.inner.lock().error = Some(Return::TRANSACTION_COMPLETE);
-        self.notify_poll();
-    }
-
-    /// A call below the one that was just answered may have failed meanwhile. Its caller,
+    /// A call `below` the one that was just answered may have failed meanwhile. Its caller,
     /// this thread, could not be told before, because it would have taken it for the
     /// outcome of a call that it made later.
-    fn settle_top(self: &Arc<Self>) {
-        let top = self.top_of_stack();
-        if let Some(top) = top.filter(|top| top.is_from(self) && top.has_failed()) {
+    fn settle(self: &Arc<Self>, below: Option<Arc<Transaction>>) {
+        if let Some(call) = below.filter(|call| call.is_from(self) && call.has_failed()) {
             // The thread itself runs, so there is nobody to wake but who polls.
-            if let Ok(wakeup) = self.end_call(&top, WakeMode::Async) {
+            if let Ok(wakeup) = self.end_call(&call, WakeMode::Async) {
                 wakeup.wake(&self.process);
             }
         }

@@ -30,8 +30,10 @@ impl SenderContext {
         match SecurityCtx::from_secid(sender.cred.get_secid()) {
             Ok(context) if context.is_empty() => Ok(Self::Unknown),
             Ok(context) => Ok(Self::Known(context)),
-            Err(error) if error == EOPNOTSUPP => Ok(Self::Unknown),
-            Err(error) => Err(error),
+            Err(error) if error == ENOMEM => Err(error),
+            // `EOPNOTSUPP` without any module that could, `EINVAL` if those that could do
+            // not know these credentials.
+            Err(_) => Ok(Self::Unknown),
         }
     }
 

@@ -11,12 +11,12 @@ use super::{
 use crate::{
     allocation::{accepts_files, Allocation},
     defs::{NodeFlags, Return, TransactionFlags},
-    error::{ExtendedError, TransactionError},
+    error::TransactionError,
     ffi::task::WakeMode,
     node::NodeClaim,
     process::{BufferKind, Process, Wakeup},
     reports::{self, Route},
-    thread::Thread,
+    thread::{CallStart, Thread},
     work::{Notice, Work},
 };
 
@@ -36,7 +36,6 @@ impl Thread {
     /// left then.
     pub(crate) fn send(self: &Arc<Self>, data: &TransactionData) {
         let id = next_id();
-        self.set_extended_error(ExtendedError::none(id));
         let mut route = Route::default();
         let result = self.find_target(data).and_then(|target| {
             route.to_pid = Some(target.node().owner.pid);
@@ -66,7 +65,7 @@ impl Thread {
         target: NodeClaim,
     ) -> Outcome<Option<Warning>> {
         let owner = target.node().owner.clone();
-        let mut notice = self.reserve_notice()?;
+        let mut notice = self.begin_oneway(id)?;
         let mut transaction = Transaction::empty()?;
         let kind = BufferKind::Oneway {
             sender: self.process.pid,
@@ -95,9 +94,11 @@ impl Thread {
         target: NodeClaim,
     ) -> Outcome<Option<Warning>> {
         let owner = target.node().owner.clone();
-        let outer = self.check_may_call()?;
-        let notice = self.reserve_notice()?;
-        let mut transaction = self.reserve_transaction()?;
+        let CallStart {
+            outer,
+            notice,
+            mut transaction,
+        } = self.begin_call(id)?;
         let buffer = self.fill_buffer(data, target, BufferKind::Sync)?;
         let chain = Chain::behind(outer);
         let nearest = chain.nearest_thread(&owner);
@@ -150,23 +151,6 @@ impl Thread {
         Ok(buffer)
     }
 
-    /// Whether the thread may make a call now: it must not wait for another, and must
-    /// have read the request that is next in its queue. Returns the call it serves.
-    fn check_may_call(self: &Arc<Self>) -> Outcome<Option<Arc<Transaction>>> {
-        let top = {
-            let inner = self.inner.lock();
-            if inner.queue.request_is_first() {
-                return Err(TransactionError::failed(EPROTO));
-            }
-            inner.stack.last().cloned()
-        };
-        self.grow_stack()?;
-        match top {
-            Some(top) if top.is_from(self) => Err(TransactionError::failed(EPROTO)),
-            top => Ok(top),
-        }
-    }
-
     /// Queues a call, in one step with all that makes the sender wait for it, so that the
     /// reply finds it waiting and nothing has to be undone if the target is gone.
     fn submit_call(
@@ -197,7 +181,7 @@ impl Thread {
     /// Puts a call on the stack and its completion, deferred, into the queue.
     fn start_waiting(&self, call: Arc<Transaction>, notice: KBox<Notice>) {
         let mut inner = self.inner.lock();
-        // Room was made by `check_may_call`.
+        // Room was made by `begin_call`.
         let _ = inner.stack.push_within_capacity(call);
         let _ = inner.queue.push_deferred(Work::Notice(notice));
     }

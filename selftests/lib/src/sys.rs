@@ -11,7 +11,9 @@ use std::ptr::NonNull;
 use bytemuck::Pod;
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::mman::{mmap, mmap_anonymous, mprotect, munmap, MapFlags, ProtFlags};
+use nix::sys::mman::{
+    mmap, mmap_anonymous, mprotect, mremap, munmap, MRemapFlags, MapFlags, ProtFlags,
+};
 use nix::unistd::{fork, ForkResult, Pid};
 
 /// Issues `request` with a pointer to `argument`.
@@ -92,6 +94,42 @@ impl Region {
         // SAFETY: the range is inside this region, to which no references
         // exist. Callers copy nothing out of it any more.
         unsafe { munmap(self.base.byte_add(offset), length) }
+    }
+
+    /// Changes the access to the whole region.
+    pub fn protect(&mut self, protection: ProtFlags) -> Result<(), Errno> {
+        // SAFETY: nobody has references into the region. Without access, later
+        // copies end in a signal.
+        unsafe { mprotect(self.base, self.length, protection) }
+    }
+
+    /// Lets the kernel change the size in place, up or down.
+    pub fn resize(&mut self, length: usize) -> Result<(), Errno> {
+        // SAFETY: the region is owned and hands out no references; in place,
+        // nothing else is touched.
+        unsafe { mremap(self.base, self.length, length, MRemapFlags::empty(), None)? };
+        self.length = length;
+        Ok(())
+    }
+
+    /// Moves the region to another address.
+    pub fn relocate(&mut self) -> Result<(), Errno> {
+        let target = Region::anonymous(self.length)?;
+        let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
+        // SAFETY: both ranges are owned and hand out no references. What was at
+        // the target is replaced.
+        let base = unsafe {
+            mremap(
+                self.base,
+                self.length,
+                self.length,
+                flags,
+                Some(target.base),
+            )?
+        };
+        std::mem::forget(target);
+        self.base = base;
+        Ok(())
     }
 
     /// First address.

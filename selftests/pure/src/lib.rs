@@ -29,13 +29,21 @@ mod driver {
     pub(crate) mod range_alloc;
     pub(crate) mod slot_table;
 
+    pub(crate) mod allocation {
+        pub(crate) mod layout;
+    }
+    pub(crate) mod ffi {
+        pub(crate) mod link;
+    }
     pub(crate) mod node {
+        pub(crate) mod obituary;
         pub(crate) mod refcount;
     }
     pub(crate) mod thread {
         pub(crate) mod looper;
+        pub(crate) mod queue;
     }
 }
 
 #[allow(unused_imports)]
-pub(crate) use driver::{chunked, grow, id_pool, range_alloc, slot_table};
+pub(crate) use driver::{chunked, ffi, grow, id_pool, range_alloc, slot_table};

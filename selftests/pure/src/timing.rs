@@ -97,9 +97,7 @@ fn ids() {
         let rng = &mut Rng::new(1);
         let mut pool = filled(used);
         pool.install(&mut pool.grow_request().unwrap().allocate().ok());
-        let victims: Vec<u32> = (0..1 << 20)
-            .map(|_| rng.below(used as usize) as u32)
-            .collect();
+        let victims: Vec<u32> = (0..1 << 20).map(|_| rng.below(used as usize) as u32).collect();
         let mut next = victims.iter().cycle();
         let churn = time(1 << 20, || {
             pool.release(*next.next().unwrap()).unwrap();
@@ -369,4 +367,31 @@ fn buffers() {
             a.0, b.0, a.1, b.1, a.2, b.2, a.3, b.3
         );
     }
+}
+
+/// For counting instructions: two million times one buffer beside `held` others.
+fn steady(held: usize) {
+    let mut ranges = RangeAlloc::<u64>::new();
+    let mut memory = GrowRequest::first().allocate().ok();
+    ranges.init(1 << 20, &mut memory).unwrap();
+    for _ in 0..held {
+        ranges.take(200).unwrap();
+    }
+    let ns = time(2_000_000, || {
+        let (index, offset) = ranges.take(black_box(128)).unwrap();
+        ranges.give(index, offset);
+    });
+    println!("one buffer beside {held}: {ns:.1} ns");
+}
+
+#[test]
+#[ignore = "prints figures"]
+fn steady_alone() {
+    steady(0);
+}
+
+#[test]
+#[ignore = "prints figures"]
+fn steady_beside_100() {
+    steady(100);
 }

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The cases of `binder-test-ioctl`.
+
+pub mod access;
+pub mod arguments;
+pub mod extended;
+pub mod manager;

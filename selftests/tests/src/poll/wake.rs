@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Who is woken. The sets are edge-triggered where the question is whether a
+//! wake-up comes: a level-triggered set would find the work by looking.
+
+use binder_client::commands::Commands;
+use binder_client::ktap::{Env, Failure};
+use binder_client::peer::Peer;
+use binder_client::returns::Return;
+use binder_client::session::{Session, READ_SIZE};
+use binder_client::uapi::*;
+use binder_client::{check, check_eq, limits, Errno};
+use nix::libc;
+use nix::sys::epoll::EpollFlags;
+
+use super::{epoll, managing, nonblocking, told, told_now};
+use crate::core_support::*;
+
+const EDGE: EpollFlags = EpollFlags::EPOLLET;
+
+/// A child that sends a transaction to the manager each time it is told.
+fn sender(env: &Env, flags: u32) -> Result<Peer, Failure> {
+    client(&env.device, move |session, channel| loop {
+        channel.wait()?;
+        send(session, 0, 1, flags)?;
+        channel.signal()?;
+        if flags & TF_ONE_WAY == 0 {
+            finish_call(session)?;
+            channel.signal()?;
+        }
+    })
+}
+
+pub fn process_work_wakes_poll(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let device = session.device().clone();
+    let poller = Worker::start(move || Ok(Session::primed(&device)?.readable(limits::wait())?));
+    poller.asleep_in(&[libc::SYS_poll])?;
+    sender.signal()?;
+    check_eq!(poller.join()?, true);
+    Ok(())
+}
+
+pub fn process_work_wakes_epoll(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    check_eq!(told_now(&set)?, false);
+    sender.signal()?;
+    check_eq!(told(&set)?, true);
+    receive(&session)?;
+    check_eq!(told_now(&set)?, false);
+    Ok(())
+}
+
+pub fn reply_wakes_the_calling_threads_epoll(env: &Env) -> Result<(), Failure> {
+    let server = manager(&env.device, |session, channel| {
+        channel.wait()?;
+        serve_one(session).map(drop)
+    })?;
+    let session = nonblocking(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    send(&session, 0, 1, 0)?;
+    server.signal()?;
+    check_eq!(told(&set)?, true);
+    finish_call(&session)?;
+    server.join()
+}
+
+pub fn own_failure_wakes_own_epoll(env: &Env) -> Result<(), Failure> {
+    let session = nonblocking(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    check_eq!(told_now(&set)?, false);
+    for _ in 0..3 {
+        send(&session, NO_HANDLE, 1, 0)?;
+        check_eq!(told(&set)?, true);
+        check_eq!(session.read(limits::wait())?, [Return::FailedReply]);
+    }
+    Ok(())
+}
+
+pub fn own_oneway_completion_wakes_own_epoll(env: &Env) -> Result<(), Failure> {
+    let _manager = manager(&env.device, |_, channel| channel.wait())?;
+    let session = nonblocking(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    check_eq!(told_now(&set)?, false);
+    send(&session, 0, 1, TF_ONE_WAY)?;
+    check_eq!(told(&set)?, true);
+    Ok(())
+}
+
+pub fn own_reply_completion_wakes_own_epoll(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, 0)?;
+    let session = managing(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    sender.signal()?;
+    check_eq!(told(&set)?, true);
+    let request = receive(&session)?;
+    check_eq!(told_now(&set)?, false);
+    let parcel = Default::default();
+    let mut commands = Commands::new();
+    commands
+        .free_buffer(request.into_address())
+        .reply(0, &parcel);
+    session.write(&commands)?;
+    check_eq!(told(&set)?, true);
+    check_eq!(session.read(limits::wait())?, [Return::TransactionComplete]);
+    Ok(())
+}
+
+pub fn dead_reply_wakes_epoll(env: &Env) -> Result<(), Failure> {
+    let server = manager(&env.device, |session, channel| {
+        let _request = receive(session)?;
+        channel.signal()?;
+        channel.wait()
+    })?;
+    let session = nonblocking(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    send(&session, 0, 1, 0)?;
+    server.wait()?;
+    check_eq!(told_now(&set)?, false);
+    server.kill()?;
+    check_eq!(told(&set)?, true);
+    call_ends_dead(&session)
+}
+
+pub fn edge_comes_for_each_work(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let set = epoll(session.device(), EDGE)?;
+    for _ in 0..5 {
+        sender.signal()?;
+        check_eq!(told(&set)?, true);
+        receive(&session)?;
+        sender.wait()?;
+    }
+    Ok(())
+}
+
+pub fn every_epoll_set_is_told(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let sets = [EDGE, EDGE, EpollFlags::empty()].map(|flags| epoll(session.device(), flags));
+    sender.signal()?;
+    for set in sets {
+        check_eq!(told(&set?)?, true);
+    }
+    Ok(())
+}
+
+pub fn exclusive_set_is_told(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let plain = epoll(session.device(), EDGE)?;
+    let exclusive = epoll(session.device(), EDGE | EpollFlags::EPOLLEXCLUSIVE)?;
+    sender.signal()?;
+    check_eq!(told(&exclusive)?, true);
+    check_eq!(told(&plain)?, true);
+    Ok(())
+}
+
+pub fn one_poller_gets_the_work(env: &Env) -> Result<(), Failure> {
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let pollers: Vec<_> = (0..2)
+        .map(|_| {
+            let device = session.device().clone();
+            Worker::start(move || {
+                let session = Session::primed(&device)?;
+                if !session.readable(limits::wait())? {
+                    return Ok(0);
+                }
+                let outcome = session.write_read(&Commands::new(), READ_SIZE);
+                match outcome.result {
+                    Err(Errno::EAGAIN) => Ok(0),
+                    _ => Ok(outcome.ok()?.len()),
+                }
+            })
+        })
+        .collect();
+    for poller in &pollers {
+        poller.asleep_in(&[libc::SYS_poll])?;
+    }
+    sender.signal()?;
+    let mut taken = 0;
+    for poller in pollers {
+        taken += poller.join()?;
+    }
+    check_eq!(taken, 1, "the pollers that got the request");
+    Ok(())
+}
+
+pub fn poller_wakes_though_a_reader_takes_the_work(env: &Env) -> Result<(), Failure> {
+    // Whether the poller is woken for the first request is open; it must be
+    // for the second, when nobody else is there.
+    let sender = sender(env, TF_ONE_WAY)?;
+    let session = managing(env)?;
+    let device = session.device().clone();
+    let poller = Worker::start(move || {
+        let session = Session::primed(&device)?;
+        let mut got = Vec::new();
+        while got.is_empty() {
+            check!(
+                session.readable(limits::wait())?,
+                "the second request comes"
+            );
+            let outcome = session.write_read(&Commands::new(), READ_SIZE);
+            if outcome.result != Err(Errno::EAGAIN) {
+                got = outcome.ok()?;
+            }
+        }
+        Ok(got.len())
+    });
+    poller.asleep_in(&[libc::SYS_poll])?;
+    sender.signal()?;
+    sender.wait()?;
+    // The poller may be faster; then this thread takes the second one.
+    let first = session.write_read(&Commands::new(), READ_SIZE);
+    sender.signal()?;
+    sender.wait()?;
+    if let Ok([Return::Transaction(incoming)]) = first.ok().as_deref() {
+        drop(session.received(*incoming)?);
+    }
+    check_eq!(poller.join()?, 1);
+    Ok(())
+}
