@@ -78,12 +78,12 @@ impl<T> Pending<T> {
     }
 }
 
-/// Waits until a thread of this process sleeps in an ioctl.
+/// Waits until a thread of any process sleeps in an ioctl.
 ///
 /// The kernel tells the system call of a thread only while it sleeps. A number
 /// that differs from machine to machine, so it is asked for.
 pub fn asleep_in_ioctl(tid: i32) -> Result<(), Failure> {
-    let path = format!("/proc/self/task/{tid}/syscall");
+    let path = format!("/proc/{tid}/syscall");
     let expected = format!("{} ", nix::libc::SYS_ioctl);
     let start = Instant::now();
     loop {
