@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         queue::deferred_completion_is_not_readable,
         queue::completion_without_the_flag_is_readable,
         queue::read_that_does_not_wait_returns_it,
+        queue::read_that_must_not_block_hands_out_the_completion_of_a_call,
         queue::next_call_comes_after_it_in_the_same_read,
         queue::next_oneway_call_comes_after_it_in_the_same_read,
         queue::process_work_that_was_there_before_comes_after_it,

@@ -49,6 +49,20 @@ pub fn read_that_does_not_wait_returns_it(env: &Env) -> Result<(), Failure> {
     Ok(())
 }
 
+pub fn read_that_must_not_block_hands_out_the_completion_of_a_call(
+    env: &Env,
+) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let (server, client, handle) = pair(&stage)?;
+    send(&client, handle, 1, 0, &Parcel::new())?;
+    readable(&client, false)?;
+    check_eq!(pending(&client)?, [DONE], "instead of EAGAIN");
+    take(&server)?.free()?;
+    reply(&server, 0, &Parcel::new())?;
+    check_matches!(pending(&client)?[..], [Return::Reply(_)]);
+    Ok(())
+}
+
 /// One call is answered with the flag; what the next read gives after that.
 fn answered_then(
     env: &Env,

@@ -51,7 +51,7 @@ fn in_all_clients(
 /// Data that depends on the client and the round.
 fn pattern(client: u64, round: u64) -> Vec<u8> {
     let length = (client * 131 + round * 977) % 3000;
-    (0..length).map(|at| (at ^ client * 17 ^ round * 29) as u8).collect()
+    (0..length).map(|at| (at ^ (client * 17) ^ (round * 29)) as u8).collect()
 }
 
 fn echo(thread: &mut BinderThread, data: Vec<u8>) -> Result<(), Failure> {
@@ -105,7 +105,7 @@ pub fn callbacks_of_many_clients_find_their_way(env: &Env) -> Result<(), Failure
         for round in 0..25 {
             let data = pattern(client, round);
             let mut parcel = Parcel::new();
-            parcel.binder(0x100 + client, round % 1).bytes(&data);
+            parcel.binder(0x100 + client, 7).bytes(&data);
             let answer = thread.call(0, CALL_BACK, &parcel, 0)?;
             check!(answer.data() == data, "what the own node echoed");
             thread.recycle(answer);
