@@ -46,16 +46,16 @@ type ToldKey = (u64, usize);
 /// Deaths that the holder has read of and not acknowledged. Guarded by its `sched` lock.
 pub(crate) type ToldDeaths = RBTree<ToldKey, Arc<Death>>;
 
+/// A notification with its place in the table of a node.
+pub(crate) type Place = RBTreeNode<usize, Arc<Death>>;
+
 /// Notifications of one node, by address. Guarded by the `sched` lock of its owner.
 pub(super) type Registrations = RBTree<usize, Arc<Death>>;
 
 impl Death {
     /// A notification with its place in a node's table, which is to be filled under the
     /// lock.
-    pub(crate) fn new(
-        holder: &Arc<Process>,
-        cookie: u64,
-    ) -> Result<(Arc<Self>, RBTreeNode<usize, Arc<Self>>)> {
+    pub(crate) fn new(holder: &Arc<Process>, cookie: u64) -> Result<(Arc<Self>, Place)> {
         let state = State {
             obituary: Obituary::new(),
             told: Some(RBTreeNodeReservation::new(GFP_KERNEL)?),
@@ -145,11 +145,7 @@ impl Death {
 impl Node {
     /// Adds a notification, under the owner's lock. Gives the place back if the owner is
     /// dead: then it is to be fired at once.
-    pub(crate) fn register_death(
-        &self,
-        sched: &mut Sched,
-        place: RBTreeNode<usize, Arc<Death>>,
-    ) -> Option<RBTreeNode<usize, Arc<Death>>> {
+    pub(crate) fn register_death(&self, sched: &mut Sched, place: Place) -> Option<Place> {
         if sched.is_dead() {
             return Some(place);
         }
@@ -157,10 +153,7 @@ impl Node {
     }
 
     /// Removes a notification. The result is to be dropped without a lock.
-    pub(crate) fn unregister_death(
-        &self,
-        death: &Arc<Death>,
-    ) -> Option<RBTreeNode<usize, Arc<Death>>> {
+    pub(crate) fn unregister_death(&self, death: &Arc<Death>) -> Option<Place> {
         let mut sched = self.owner.sched.lock();
         self.state(&mut sched).deaths.remove_node(&key(death))
     }

@@ -2,13 +2,14 @@
 
 //! Death notifications that a process asks for, on its handles.
 
-use kernel::{prelude::*, rbtree::RBTreeNode, sync::Arc};
+use kernel::{prelude::*, sync::Arc};
 
 use super::Process;
-use crate::{debug, node::death::Death, thread::Thread};
-
-/// A notification with its place in the table of a node.
-type Place = RBTreeNode<usize, Arc<Death>>;
+use crate::{
+    debug,
+    node::death::{Death, Place},
+    thread::Thread,
+};
 
 /// What became of a notification that was asked for.
 enum Registered {
