@@ -151,7 +151,12 @@ impl<W: Queued> Queue<W> {
         // reference that keeps the link alive.
         // SAFETY: The link is in this queue and we hold the queue by `&mut`.
         unsafe {
-            *(*link).place.get() = Place { prev: self.tail, next: ptr::null(), object, kind };
+            *(*link).place.get() = Place {
+                prev: self.tail,
+                next: ptr::null(),
+                object,
+                kind,
+            };
         }
         match NonNull::new(self.tail.cast_mut()) {
             // SAFETY: The tail is in this queue, see the invariants.
@@ -243,7 +248,10 @@ pub(crate) mod testing {
 
     impl Item {
         pub(crate) fn new(number: u32) -> Self {
-            Self(Arc::new(Object { link: Link::new(), number }))
+            Self(Arc::new(Object {
+                link: Link::new(),
+                number,
+            }))
         }
 
         pub(crate) fn number(&self) -> u32 {
