@@ -133,7 +133,12 @@ impl<T, const N: usize> Chunked<T, N> {
     pub(crate) const fn new() -> Self {
         #[allow(clippy::let_unit_value)]
         let () = Self::SHAPE_IS_SANE;
-        Self { chunks: 0, direct: [const { None }; DIRECT], single: None, double: None }
+        Self {
+            chunks: 0,
+            direct: [const { None }; DIRECT],
+            single: None,
+            double: None,
+        }
     }
 
     /// Number of elements.
@@ -259,7 +264,12 @@ impl<T, const N: usize> Chunked<T, N> {
             }
             _ => (None, None),
         };
-        Some(Storage { chunk, leaf, page, root })
+        Some(Storage {
+            chunk,
+            leaf,
+            page,
+            root,
+        })
     }
 
     /// Removes all chunks but the first and returns them, to be dropped without a lock.

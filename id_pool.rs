@@ -104,7 +104,11 @@ impl Request for GrowRequest {
 impl IdPool {
     /// An empty pool with room for [`INLINE_IDS`].
     pub(crate) const fn new() -> Self {
-        Self { inline: 0, used: 0, tree: Tree::new() }
+        Self {
+            inline: 0,
+            used: 0,
+            tree: Tree::new(),
+        }
     }
 
     /// Ids that the pool has room for: all are below this number.

@@ -37,6 +37,7 @@ use kernel::{
 use crate::{allocation::pages::current_mm, context::Context, thread::Thread};
 
 mod buffers;
+mod deaths;
 mod handles;
 mod ioctl;
 mod lifecycle;
@@ -123,11 +124,6 @@ impl Process {
     /// Wakes whoever polls the file for work of the process.
     pub(crate) fn notify_poll(&self) {
         self.poll_queue.notify_all();
-    }
-
-    /// The queue for that.
-    pub(crate) fn poll_queue(&self) -> &PollCondVarBox {
-        &self.poll_queue
     }
 
     /// Whether reads have to look at the thread pool at all.

@@ -222,12 +222,15 @@ impl<T, const N: usize> RangeAlloc<T, N> {
             return self.convert(at, offset, size, sender);
         }
         let buffer = self.ranges.spare();
-        self.bins.resize(&mut self.ranges, at, whole - size, |rest| {
-            rest.offset = offset + size;
-            rest.prev = buffer;
-        });
+        self.bins
+            .resize(&mut self.ranges, at, whole - size, |rest| {
+                rest.offset = offset + size;
+                rest.prev = buffer;
+            });
         self.set_next(prev, buffer);
-        let link = self.by_offset.insert(&mut self.ranges, hash_of(offset), buffer);
+        let link = self
+            .by_offset
+            .insert(&mut self.ranges, hash_of(offset), buffer);
         self.ranges.use_spare(|range| {
             range.offset = offset;
             range.size = size;
@@ -322,7 +325,8 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         let (offset, size, sender) = (range.offset, range.size, range.sender);
         let (prev, next, link) = (range.prev, range.next, range.link);
         let payload = range.payload.take();
-        self.by_offset.remove(&mut self.ranges, hash_of(offset), index, link);
+        self.by_offset
+            .remove(&mut self.ranges, hash_of(offset), index, link);
         if sender != NONE {
             self.oneway.refund(sender, size);
         }
@@ -373,7 +377,8 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     #[inline]
     fn extend(&mut self, at: u32, size: u32, last: u32, next: u32) {
         let ranges = &mut self.ranges;
-        self.bins.resize(ranges, at, size, |range| range.next = next);
+        self.bins
+            .resize(ranges, at, size, |range| range.next = next);
         ranges.update(next, |range| range.prev = at);
         ranges.put_spare(last);
     }
@@ -381,5 +386,9 @@ impl<T, const N: usize> RangeAlloc<T, N> {
 
 #[inline]
 fn slot_of(index: u32, offset: u32, size: u32) -> Slot {
-    Slot { index, offset: offset as usize, size: size as usize }
+    Slot {
+        index,
+        offset: offset as usize,
+        size: size as usize,
+    }
 }

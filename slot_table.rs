@@ -65,7 +65,10 @@ impl<T, const N: usize> Request for GrowRequest<T, N> {
 impl<T, const N: usize> SlotTable<T, N> {
     /// A table without slots. Allocates nothing.
     pub(crate) const fn new() -> Self {
-        Self { slots: Chunked::new(), used: 0 }
+        Self {
+            slots: Chunked::new(),
+            used: 0,
+        }
     }
 
     /// Number of slots: ids below this can be set.
@@ -130,7 +133,10 @@ impl<T, const N: usize> SlotTable<T, N> {
     /// What to allocate for `N` more slots; `None` if the table can not grow.
     pub(crate) fn grow_request(&self) -> Option<GrowRequest<T, N>> {
         let chunk = self.slots.request()?;
-        Some(GrowRequest { chunk, kind: PhantomData })
+        Some(GrowRequest {
+            chunk,
+            kind: PhantomData,
+        })
     }
 
     /// Takes memory, if there is any, into use.
@@ -178,9 +184,15 @@ mod tests {
         assert_eq!(table.set(5, 51), Err(51));
         assert_eq!(table.set(8, 80), Err(80));
         assert_eq!(table.set(u32::MAX, 80), Err(80));
-        assert_eq!((table.get(5), table.get(4), table.get(8)), (Some(&50), None, None));
+        assert_eq!(
+            (table.get(5), table.get(4), table.get(8)),
+            (Some(&50), None, None)
+        );
         *table.get_mut(5).unwrap() += 1;
-        assert_eq!((table.take(5), table.take(5), table.len()), (Some(51), None, 0));
+        assert_eq!(
+            (table.take(5), table.take(5), table.len()),
+            (Some(51), None, 0)
+        );
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub(crate) struct Thread {
     /// Index in the process's ready list, or [`NOT_READY`].
     pub(crate) ready_at: AtomicUsize,
     poll_queue: SetOnce<PollCondVarBox>,
+    /// There was no memory for `poll_queue`: the process's queue stands in for it.
+    polls_process: AtomicBool,
     /// The next read returns at once, whatever there is (set by `flush`, under the lock).
     return_now: AtomicBool,
     own_error: OwnErrorSlot,
@@ -95,6 +97,7 @@ impl Thread {
                 task,
                 ready_at: AtomicUsize::new(NOT_READY),
                 poll_queue: SetOnce::new(),
+                polls_process: AtomicBool::new(false),
                 return_now: AtomicBool::new(false),
                 own_error: OwnErrorSlot::new(),
                 ended: AtomicBool::new(false),
@@ -159,7 +162,7 @@ impl Thread {
     /// What is to be done after unlocking, now that the thread has something to do.
     fn wakeup(self: &Arc<Self>, inner: &mut Inner, mode: WakeMode) -> Wakeup {
         let asleep = core::mem::replace(&mut inner.asleep, false);
-        if asleep || self.poll_queue.as_ref().is_some() {
+        if asleep || self.is_polled() {
             Wakeup::thread(self.clone(), mode)
         } else {
             Wakeup::nobody()
@@ -192,7 +195,13 @@ impl Thread {
     pub(crate) fn notify_poll(&self) {
         if let Some(queue) = self.poll_queue.as_ref() {
             queue.notify_all();
+        } else if self.polls_process.load(Relaxed) {
+            self.process.notify_poll();
         }
+    }
+
+    fn is_polled(&self) -> bool {
+        self.poll_queue.as_ref().is_some() || self.polls_process.load(Relaxed)
     }
 
     /// The poll queue, made at the first poll of the thread.

@@ -13,7 +13,10 @@ use core::{
     ffi::c_void,
     marker::PhantomData,
     ptr::{self, NonNull},
-    sync::atomic::{AtomicPtr, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicPtr,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 /// A place in a queue, embedded in each object that can be queued.
@@ -138,7 +141,7 @@ impl<W: Queued> Queue<W> {
         let link: *const Link = work.link();
         // SAFETY: `work` owns a reference to the object around `link`.
         let claimed = unsafe { &(*link).home }
-            .compare_exchange(ptr::null_mut(), self.id(), Relaxed, Relaxed)
+            .compare_exchange(ptr::null_mut(), self.id(), Acquire, Relaxed)
             .is_ok();
         if !claimed {
             return Err(work);
@@ -148,7 +151,12 @@ impl<W: Queued> Queue<W> {
         // reference that keeps the link alive.
         // SAFETY: The link is in this queue and we hold the queue by `&mut`.
         unsafe {
-            *(*link).place.get() = Place { prev: self.tail, next: ptr::null(), object, kind };
+            *(*link).place.get() = Place {
+                prev: self.tail,
+                next: ptr::null(),
+                object,
+                kind,
+            };
         }
         match NonNull::new(self.tail.cast_mut()) {
             // SAFETY: The tail is in this queue, see the invariants.
@@ -204,8 +212,10 @@ impl<W: Queued> Queue<W> {
             Some(next) => unsafe { (*next.as_ref().place.get()).prev = prev },
             None => self.tail = prev,
         }
+        // The next queue may be under another lock: what was read of `place` here comes
+        // before what is written to it there.
         // SAFETY: `object` still owns its reference, so the link is alive.
-        unsafe { (*link).home.store(ptr::null_mut(), Relaxed) };
+        unsafe { (*link).home.store(ptr::null_mut(), Release) };
         // SAFETY: `push_back` got the pair from `into_raw`, and the link has just
         // left the queue, so this is the only `from_raw` for it.
         unsafe { W::from_raw(object, kind) }
@@ -238,7 +248,10 @@ pub(crate) mod testing {
 
     impl Item {
         pub(crate) fn new(number: u32) -> Self {
-            Self(Arc::new(Object { link: Link::new(), number }))
+            Self(Arc::new(Object {
+                link: Link::new(),
+                number,
+            }))
         }
 
         pub(crate) fn number(&self) -> u32 {

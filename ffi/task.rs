@@ -23,7 +23,7 @@ use kernel::{
     bindings,
     prelude::*,
     sync::aref::ARef,
-    task::{Task, TASK_FREEZABLE, TASK_INTERRUPTIBLE, TASK_NORMAL},
+    task::{Task, TASK_FREEZABLE, TASK_INTERRUPTIBLE},
 };
 
 /// Whether the waker is about to sleep, so that the woken task may take its CPU.
@@ -52,7 +52,12 @@ pub(crate) fn wake(task: &Task, mode: WakeMode) {
     // SAFETY: The function reads nothing of the entry but `private`, which is a
     // task that the caller's reference keeps alive.
     unsafe {
-        bindings::default_wake_function(&mut entry, TASK_NORMAL, flags, core::ptr::null_mut())
+        bindings::default_wake_function(
+            &mut entry,
+            TASK_INTERRUPTIBLE as c_uint,
+            flags,
+            core::ptr::null_mut(),
+        )
     };
 }
 

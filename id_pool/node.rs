@@ -25,14 +25,23 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Of something that has ids, all of them free.
-    pub(super) const FREE: Self = Self { full: false, used: false };
+    pub(super) const FREE: Self = Self {
+        full: false,
+        used: false,
+    };
     /// Of something that has no ids.
-    pub(super) const VOID: Self = Self { full: true, used: false };
+    pub(super) const VOID: Self = Self {
+        full: true,
+        used: false,
+    };
 
     /// Of a word of the bitmap.
     #[inline]
     pub(super) fn of_word(word: u64) -> Self {
-        Self { full: word == u64::MAX, used: word != 0 }
+        Self {
+            full: word == u64::MAX,
+            used: word != 0,
+        }
     }
 }
 
@@ -45,11 +54,17 @@ pub(super) struct Node {
 
 impl Node {
     /// A node without children.
-    pub(super) const VOID: Self = Self { full: u64::MAX, used: 0 };
+    pub(super) const VOID: Self = Self {
+        full: u64::MAX,
+        used: 0,
+    };
 
     #[inline]
     pub(super) fn summary(self) -> Summary {
-        Summary { full: self.full == u64::MAX, used: self.used != 0 }
+        Summary {
+            full: self.full == u64::MAX,
+            used: self.used != 0,
+        }
     }
 
     /// Enters the summary of a child. Returns this node's summary if that changed.
@@ -79,7 +94,10 @@ impl Node {
     #[cfg(test)]
     pub(super) fn of_child(self, child: u32) -> Summary {
         let bit = 1 << (child % FAN);
-        Summary { full: self.full & bit != 0, used: self.used & bit != 0 }
+        Summary {
+            full: self.full & bit != 0,
+            used: self.used & bit != 0,
+        }
     }
 
     /// The last child with a used id.

@@ -27,7 +27,10 @@ fn filled(used: u32) -> IdPool {
 #[test]
 fn the_first_64_ids_need_no_memory() {
     let mut pool = IdPool::new();
-    assert_eq!((pool.highest(), pool.next_used(0), pool.len()), (None, None, 0));
+    assert_eq!(
+        (pool.highest(), pool.next_used(0), pool.len()),
+        (None, None, 0)
+    );
     for id in 1..64 {
         assert_eq!(pool.alloc(1), Some(id));
         assert_eq!(pool.highest(), Some(id));
@@ -206,8 +209,10 @@ fn behaves_like_a_sorted_set() {
     for (seed, limit) in [(1, 70), (2, 130), (3, 4200), (4, 9000), (5, 270_000)] {
         let rng = &mut Rng::new(seed);
         let mut pool = IdPool::new();
-        let mut model =
-            Model { used: BTreeSet::new(), free: (0..2 * limit as u32 + 4 * STEP).collect() };
+        let mut model = Model {
+            used: BTreeSet::new(),
+            free: (0..2 * limit as u32 + 4 * STEP).collect(),
+        };
         let mut target = limit;
         for step in 1..steps(1_000_000) {
             if step % (2 * limit) == 0 {
@@ -259,7 +264,10 @@ fn compare(rng: &mut Rng, pool: &IdPool, model: &Model) {
     assert_eq!(pool.highest(), model.used.last().copied());
     let from = rng.below(pool.capacity() as usize + 2) as u32;
     assert_eq!(pool.contains(from), model.used.contains(&from));
-    assert_eq!(pool.next_used(from), model.used.range(from..).next().copied());
+    assert_eq!(
+        pool.next_used(from),
+        model.used.range(from..).next().copied()
+    );
     if rng.below(1000) == 0 {
         pool.tree.check();
     }

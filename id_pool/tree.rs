@@ -31,7 +31,10 @@ struct GroupSlot {
 }
 
 impl BlockSlot {
-    const EMPTY: Self = Self { node: Node::VOID, words: None };
+    const EMPTY: Self = Self {
+        node: Node::VOID,
+        words: None,
+    };
 
     #[inline]
     fn word(&self, at: u32) -> Option<u64> {
@@ -47,7 +50,10 @@ impl BlockSlot {
 }
 
 impl GroupSlot {
-    const EMPTY: Self = Self { node: Node::VOID, blocks: None };
+    const EMPTY: Self = Self {
+        node: Node::VOID,
+        blocks: None,
+    };
 
     #[inline]
     fn block(&self, at: u32) -> Option<&BlockSlot> {
@@ -105,15 +111,24 @@ impl Request {
         Ok(Block {
             block,
             words: Chunk::new(|_| 0)?,
-            blocks: blocks.then(|| Chunk::new(|_| BlockSlot::EMPTY)).transpose()?,
-            groups: groups.then(|| Chunk::new(|_| GroupSlot::EMPTY)).transpose()?,
+            blocks: blocks
+                .then(|| Chunk::new(|_| BlockSlot::EMPTY))
+                .transpose()?,
+            groups: groups
+                .then(|| Chunk::new(|_| GroupSlot::EMPTY))
+                .transpose()?,
         })
     }
 }
 
 impl Tree {
     pub(super) const fn new() -> Self {
-        Self { blocks: 0, node: Node::VOID, first: GroupSlot::EMPTY, others: None }
+        Self {
+            blocks: 0,
+            node: Node::VOID,
+            first: GroupSlot::EMPTY,
+            others: None,
+        }
     }
 
     #[inline]
@@ -129,7 +144,10 @@ impl Tree {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> usize {
-        let groups = self.others.as_ref().map_or(0, |others| size_of_val(&**others));
+        let groups = self
+            .others
+            .as_ref()
+            .map_or(0, |others| size_of_val(&**others));
         self.blocks as usize * size_of::<[u64; CHILDREN]>()
             + self.blocks.div_ceil(FAN) as usize * size_of::<[BlockSlot; CHILDREN]>()
             + groups
@@ -181,7 +199,9 @@ impl Tree {
     #[inline]
     fn enter(&mut self, block: u32, summary: Summary) {
         let group = block / FAN;
-        let changed = self.group_mut(group).map(|slot| slot.node.enter(block, summary));
+        let changed = self
+            .group_mut(group)
+            .map(|slot| slot.node.enter(block, summary));
         if let Some(summary) = changed.flatten() {
             self.node.enter(group, summary);
         }
@@ -282,7 +302,12 @@ impl Tree {
         self.enter(block, Summary::VOID);
         self.blocks = block;
         let groups = self.others.take_if(|_| block == FAN);
-        Some(Block { block, words, blocks, groups })
+        Some(Block {
+            block,
+            words,
+            blocks,
+            groups,
+        })
     }
 }
 
@@ -309,7 +334,11 @@ impl Tree {
                 }
                 block.node.summary()
             });
-            assert_eq!(slot.node.of_child(at), summary, "block {at} of group {group}");
+            assert_eq!(
+                slot.node.of_child(at),
+                summary,
+                "block {at} of group {group}"
+            );
         }
         slot.node.summary()
     }

@@ -46,16 +46,16 @@ type ToldKey = (u64, usize);
 /// Deaths that the holder has read of and not acknowledged. Guarded by its `sched` lock.
 pub(crate) type ToldDeaths = RBTree<ToldKey, Arc<Death>>;
 
+/// A notification with its place in the table of a node.
+pub(crate) type Place = RBTreeNode<usize, Arc<Death>>;
+
 /// Notifications of one node, by address. Guarded by the `sched` lock of its owner.
 pub(super) type Registrations = RBTree<usize, Arc<Death>>;
 
 impl Death {
     /// A notification with its place in a node's table, which is to be filled under the
     /// lock.
-    pub(crate) fn new(
-        holder: &Arc<Process>,
-        cookie: u64,
-    ) -> Result<(Arc<Self>, RBTreeNode<usize, Arc<Self>>)> {
+    pub(crate) fn new(holder: &Arc<Process>, cookie: u64) -> Result<(Arc<Self>, Place)> {
         let state = State {
             obituary: Obituary::new(),
             told: Some(RBTreeNodeReservation::new(GFP_KERNEL)?),
@@ -86,7 +86,7 @@ impl Death {
     }
 
     /// `BC_DEAD_BINDER_DONE`, likewise.
-    fn acknowledge(self: &Arc<Self>, thread: &Arc<Thread>) {
+    pub(crate) fn acknowledge(self: &Arc<Self>, thread: &Arc<Thread>) {
         self.change(Some(thread), |obituary| obituary.acknowledge());
     }
 
@@ -142,50 +142,10 @@ impl Death {
     }
 }
 
-impl Process {
-    /// `BC_DEAD_BINDER_DONE`. Fails with `ENOENT` if no such death was told.
-    pub(crate) fn acknowledge_death(&self, cookie: u64, thread: &Arc<Thread>) -> Result {
-        let told = {
-            let mut sched = self.sched.lock();
-            let first = sched.told_deaths.cursor_lower_bound(&(cookie, 0));
-            let found = first
-                .map(|cursor| *cursor.current().0)
-                .filter(|key| key.0 == cookie);
-            found
-                .and_then(|key| sched.told_deaths.remove_node(&key))
-                .ok_or(ENOENT)?
-        };
-        let (_, death) = told.to_key_value();
-        death.acknowledge(thread);
-        Ok(())
-    }
-
-    /// Forgets the deaths that were told, at the end of the process.
-    pub(crate) fn end_told_deaths(&self) {
-        loop {
-            let told = {
-                let mut sched = self.sched.lock();
-                let first = sched
-                    .told_deaths
-                    .cursor_front()
-                    .map(|cursor| *cursor.current().0);
-                first.and_then(|key| sched.told_deaths.remove_node(&key))
-            };
-            if told.is_none() {
-                return;
-            }
-        }
-    }
-}
-
 impl Node {
     /// Adds a notification, under the owner's lock. Gives the place back if the owner is
     /// dead: then it is to be fired at once.
-    pub(crate) fn register_death(
-        &self,
-        sched: &mut Sched,
-        place: RBTreeNode<usize, Arc<Death>>,
-    ) -> Option<RBTreeNode<usize, Arc<Death>>> {
+    pub(crate) fn register_death(&self, sched: &mut Sched, place: Place) -> Option<Place> {
         if sched.is_dead() {
             return Some(place);
         }
@@ -193,10 +153,7 @@ impl Node {
     }
 
     /// Removes a notification. The result is to be dropped without a lock.
-    pub(crate) fn unregister_death(
-        &self,
-        death: &Arc<Death>,
-    ) -> Option<RBTreeNode<usize, Arc<Death>>> {
+    pub(crate) fn unregister_death(&self, death: &Arc<Death>) -> Option<Place> {
         let mut sched = self.owner.sched.lock();
         self.state(&mut sched).deaths.remove_node(&key(death))
     }

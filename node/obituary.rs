@@ -64,7 +64,10 @@ pub(crate) enum News {
 impl Obituary {
     /// Of a notification that was just asked for.
     pub(crate) const fn new() -> Self {
-        Self { phase: Phase::Armed, cleared: false }
+        Self {
+            phase: Phase::Armed,
+            cleared: false,
+        }
     }
 
     /// The node has died.

@@ -74,7 +74,12 @@ pub(crate) struct Refcount {
 impl Refcount {
     /// Of a new node: the owner has been told nothing.
     pub(crate) const fn new() -> Self {
-        Self { has_strong: false, has_weak: false, pending_strong: false, pending_weak: false }
+        Self {
+            has_strong: false,
+            has_weak: false,
+            pending_strong: false,
+            pending_weak: false,
+        }
     }
 
     /// Takes it that the owner knows of a strong and a weak claim, without telling it. For
@@ -98,7 +103,10 @@ impl Refcount {
     #[inline]
     fn all(self, claims: Claims) -> Claims {
         let strong = claims.strong || self.pending_strong;
-        Claims { strong, weak: claims.weak || self.pending_weak || strong }
+        Claims {
+            strong,
+            weak: claims.weak || self.pending_weak || strong,
+        }
     }
 
     /// Whether the owner has to be told something: the node must be queued as work, unless
@@ -169,13 +177,27 @@ mod tests {
     use super::*;
     use std::{collections::HashSet, vec, vec::Vec};
 
-    const NONE: Claims = Claims { strong: false, weak: false };
-    const WEAK: Claims = Claims { strong: false, weak: true };
-    const STRONG: Claims = Claims { strong: true, weak: false };
+    const NONE: Claims = Claims {
+        strong: false,
+        weak: false,
+    };
+    const WEAK: Claims = Claims {
+        strong: false,
+        weak: true,
+    };
+    const STRONG: Claims = Claims {
+        strong: true,
+        weak: false,
+    };
 
     fn actions(list: [bool; 4]) -> Actions {
         let [increfs, acquire, release, decrefs] = list;
-        Actions { increfs, acquire, release, decrefs }
+        Actions {
+            increfs,
+            acquire,
+            release,
+            decrefs,
+        }
     }
 
     #[test]
@@ -220,7 +242,10 @@ mod tests {
     fn the_manager_is_told_nothing() {
         let mut count = Refcount::new();
         count.force();
-        let both = Claims { strong: true, weak: true };
+        let both = Claims {
+            strong: true,
+            weak: true,
+        };
         assert!(!count.needs_work(both) && count.step(both).is_empty());
         assert_eq!(count.ack_acquire(), Err(NothingPending));
         assert_eq!(count.step(NONE), actions([false, false, true, true]));
@@ -252,7 +277,10 @@ mod tests {
                 self.strong = false;
             }
             if told.decrefs {
-                assert!(self.weak && !self.strong && !self.owes_increfs, "early DECREFS");
+                assert!(
+                    self.weak && !self.strong && !self.owes_increfs,
+                    "early DECREFS"
+                );
                 self.weak = false;
             }
         }
@@ -269,7 +297,10 @@ mod tests {
         fn successors(mut self) -> Vec<Self> {
             let mut next = vec![];
             for bits in 0..4 {
-                let claims = Claims { strong: bits & 1 != 0, weak: bits & 2 != 0 };
+                let claims = Claims {
+                    strong: bits & 1 != 0,
+                    weak: bits & 2 != 0,
+                };
                 next.push(Self { claims, ..self });
             }
             next.extend(self.answer());

@@ -22,7 +22,6 @@ use crate::{
     grow::{give_back, retry, Attempt, Request},
     id_pool::{self, IdPool, Keep},
     node::{death::Death, Node, NodeClaim},
-    thread::Thread,
 };
 
 /// Handles in one allocation.
@@ -46,14 +45,14 @@ pub(crate) struct HandleTable {
 /// # Invariants
 ///
 /// `strong_claim` is there if and only if `strong` is not 0; not both counts are 0.
-struct Handle {
+pub(super) struct Handle {
     strong: u32,
     weak: u32,
     strong_claim: Option<NodeClaim>,
     /// Keeps the node's identity for as long as the handle exists.
-    weak_claim: NodeClaim,
+    pub(super) weak_claim: NodeClaim,
     /// The notification that was asked for; at most one.
-    death: Option<Arc<Death>>,
+    pub(super) death: Option<Arc<Death>>,
 }
 
 impl Drop for Handle {
@@ -112,7 +111,7 @@ impl HandleTable {
         }
     }
 
-    fn get(&mut self, handle: u32) -> Option<&mut Handle> {
+    pub(super) fn get(&mut self, handle: u32) -> Option<&mut Handle> {
         self.entries.get_mut(handle as usize)?.as_mut()
     }
 
@@ -353,72 +352,6 @@ impl Process {
                 Some(claim)
             }
         }
-    }
-
-    /// `BC_REQUEST_DEATH_NOTIFICATION`: `cookie` is told when the object behind the handle
-    /// dies, at once if it is dead. A handle that is not there or has a notification is
-    /// only logged.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn request_death(self: &Arc<Self>, handle: u32, cookie: u64) -> Result {
-        let (death, place) = Death::new(self, cookie)?;
-        let registered = self.register_death(handle, &death, place);
-        match registered {
-            Some(None) => {}
-            Some(Some(place)) => {
-                drop(place);
-                death.fire();
-            }
-            None => debug::user_error!("asks for the death of handle {handle}, in vain"),
-        }
-        Ok(())
-    }
-
-    /// Registers a notification. Gives its place back if the node is dead already, and
-    /// nothing if it cannot be registered.
-    #[allow(clippy::type_complexity)]
-    fn register_death(
-        &self,
-        handle: u32,
-        death: &Arc<Death>,
-        place: RBTreeNode<usize, Arc<Death>>,
-    ) -> Option<Option<RBTreeNode<usize, Arc<Death>>>> {
-        // Declared before the guard, so that it is dropped after it.
-        let unused;
-        let mut table = self.handles.lock();
-        match table.get(handle) {
-            Some(entry) if entry.death.is_none() => {
-                let node = entry.weak_claim.node().clone();
-                entry.death = Some(death.clone());
-                let mut owner = node.owner.sched.lock();
-                Some(node.register_death(&mut owner, place))
-            }
-            _ => {
-                unused = place;
-                drop(table);
-                drop(unused);
-                None
-            }
-        }
-    }
-
-    /// `BC_CLEAR_DEATH_NOTIFICATION`, by `thread`. One that does not fit is only logged.
-    pub(crate) fn clear_death(&self, handle: u32, cookie: u64, thread: &Arc<Thread>) {
-        let taken = {
-            let mut table = self.handles.lock();
-            table.get(handle).and_then(|entry| {
-                let death = entry.death.take_if(|death| death.cookie == cookie)?;
-                Some((death, entry.weak_claim.node().clone()))
-            })
-        };
-        let Some((death, node)) = taken else {
-            debug::user_error!("clears a death of handle {handle} that it did not ask for");
-            return;
-        };
-        drop(node.unregister_death(&death));
-        death.clear(thread);
     }
 
     /// Drops all handles, at the end of the process.

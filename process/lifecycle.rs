@@ -28,11 +28,15 @@ impl Process {
     }
 
     /// `poll(2)`.
+    ///
+    /// Registers the caller before anything can fail: whoever is told of an error now asks
+    /// again when something happens.
     pub(crate) fn poll(
         self: ArcBorrow<'_, Self>,
         file: &File,
         table: &PollTable<'_>,
     ) -> Result<__poll_t> {
+        table.register_wait(file, &self.poll_queue);
         let process: Arc<Self> = self.into();
         process.current_thread()?.poll(file, table)
     }

@@ -78,7 +78,11 @@ pub(super) struct Bins {
 impl Bins {
     /// Bins that can not take a range yet.
     pub(super) const fn new() -> Self {
-        Self { coarse: 0, fine: [0; COARSE as usize], heads: None }
+        Self {
+            coarse: 0,
+            fine: [0; COARSE as usize],
+            heads: None,
+        }
     }
 
     /// Whether the heads are there.
@@ -309,7 +313,15 @@ mod tests {
         }
         assert!((last as usize) < CLASSES);
         for a in (8..70_000).step_by(8) {
-            for b in [(a - 8).max(8), a, a + 8, a + 16, a + a / 32, 2 * a, (a / 2 / 8 * 8).max(8)] {
+            for b in [
+                (a - 8).max(8),
+                a,
+                a + 8,
+                a + 16,
+                a + a / 32,
+                2 * a,
+                (a / 2 / 8 * 8).max(8),
+            ] {
                 assert_eq!(is_same_class(a, b), class_of(a) == class_of(b), "{a} {b}");
             }
         }

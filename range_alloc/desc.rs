@@ -85,7 +85,10 @@ pub(super) fn allocate<T, const N: usize>(
 
 impl<T, const N: usize> Descriptors<T, N> {
     pub(super) const fn new() -> Self {
-        Self { all: Chunked::new(), spare: NONE }
+        Self {
+            all: Chunked::new(),
+            spare: NONE,
+        }
     }
 
     /// Whether a descriptor can be had without growing.

@@ -53,7 +53,11 @@ pub(super) struct Index {
 impl Index {
     /// A table without buckets.
     pub(super) const fn new() -> Self {
-        Self { buckets: 0, mask: 0, entries: 0 }
+        Self {
+            buckets: 0,
+            mask: 0,
+            entries: 0,
+        }
     }
 
     /// Number of entries.

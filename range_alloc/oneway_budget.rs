@@ -34,7 +34,13 @@ pub(super) type SenderRequest = ChunkRequest<PER_CHUNK>;
 
 /// Allocates records, linked as spares. May sleep.
 pub(super) fn allocate(request: SenderRequest) -> Result<MoreSenders, AllocError> {
-    request.allocate(|i| Sender { pid: 0, buffers: 0, bytes: 0, link: i as u32 + 1, bucket: NONE })
+    request.allocate(|i| Sender {
+        pid: 0,
+        buffers: 0,
+        bytes: 0,
+        link: i as u32 + 1,
+        bucket: NONE,
+    })
 }
 
 /// Whether a sender overuses the room for oneway requests.
@@ -232,7 +238,8 @@ impl Entries for Records {
 
     #[inline]
     fn first(&self, bucket: u32) -> u32 {
-        self.get(bucket as usize).map_or(NONE, |sender| sender.bucket)
+        self.get(bucket as usize)
+            .map_or(NONE, |sender| sender.bucket)
     }
 
     #[inline]

@@ -84,7 +84,9 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         };
         GrowRequest {
             heads: !self.bins.is_ready(),
-            ranges: (!self.ranges.has_spare()).then(|| self.ranges.request()).flatten(),
+            ranges: (!self.ranges.has_spare())
+                .then(|| self.ranges.request())
+                .flatten(),
             senders: senders.then(|| self.oneway.request()).flatten(),
             kind: PhantomData,
         }
@@ -123,7 +125,10 @@ impl<T, const N: usize> RangeAlloc<T, N> {
         }
         self.bins.clear();
         self.by_offset = Index::new();
-        let tail = Tail { _ranges: self.ranges.reset(), _senders: self.oneway.reset() };
+        let tail = Tail {
+            _ranges: self.ranges.reset(),
+            _senders: self.oneway.reset(),
+        };
         self.start();
         Some(tail)
     }

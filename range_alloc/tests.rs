@@ -42,7 +42,11 @@ fn check<T, const N: usize>(alloc: &RangeAlloc<T, N>) {
     let (mut at, mut prev, mut end) = (alloc.first, NONE, 0);
     let (mut free, mut buffers, mut free_ranges, mut was_free) = (0, 0, 0, false);
     while let Some(range) = alloc.ranges.get(at) {
-        assert_eq!((range.offset, range.prev), (end, prev), "gap, overlap or bad link");
+        assert_eq!(
+            (range.offset, range.prev),
+            (end, prev),
+            "gap, overlap or bad link"
+        );
         assert!(range.size > 0 && range.size % UNIT == 0);
         if range.state == State::Free {
             assert!(!was_free, "two free ranges are neighbours");
@@ -68,7 +72,10 @@ fn check<T, const N: usize>(alloc: &RangeAlloc<T, N>) {
 #[test]
 fn without_mapping_nothing_works() {
     let mut alloc = Alloc::new();
-    assert!(matches!(alloc.alloc(8, Kind::Sync), Err(AllocFail::NotMapped)));
+    assert!(matches!(
+        alloc.alloc(8, Kind::Sync),
+        Err(AllocFail::NotMapped)
+    ));
     assert_eq!(alloc.begin_free_by_offset(0), Err(FreeError::NotFound));
     assert!(alloc.release(0).is_none());
     assert!(alloc.pop_any().is_none());
@@ -105,11 +112,20 @@ fn rounds_to_eight_with_a_minimum() {
 #[test]
 fn all_can_be_used_and_no_more() {
     let mut alloc = mapped(4096);
-    assert!(matches!(get(&mut alloc, 4097, Kind::Sync), Err(AllocFail::TooBig)));
-    assert!(matches!(get(&mut alloc, usize::MAX, Kind::Sync), Err(AllocFail::TooBig)));
+    assert!(matches!(
+        get(&mut alloc, 4097, Kind::Sync),
+        Err(AllocFail::TooBig)
+    ));
+    assert!(matches!(
+        get(&mut alloc, usize::MAX, Kind::Sync),
+        Err(AllocFail::TooBig)
+    ));
     let all = slot(&mut alloc, 4089);
     assert_eq!((all.offset, all.size), (0, 4096));
-    assert!(matches!(get(&mut alloc, 0, Kind::Sync), Err(AllocFail::NoSpace)));
+    assert!(matches!(
+        get(&mut alloc, 0, Kind::Sync),
+        Err(AllocFail::NoSpace)
+    ));
     let released = alloc.release(all.index).unwrap();
     assert_eq!((released.slot, released.idle), (all, 0..4096));
     check(&alloc);
@@ -170,7 +186,10 @@ fn the_exact_class_is_searched_to_its_end() {
     }
     check(&alloc);
     assert_eq!(slot(&mut alloc, 1040).offset, fits.offset);
-    assert!(matches!(get(&mut alloc, 1040, Kind::Sync), Err(AllocFail::NoSpace)));
+    assert!(matches!(
+        get(&mut alloc, 1040, Kind::Sync),
+        Err(AllocFail::NoSpace)
+    ));
 }
 
 #[test]
@@ -212,10 +231,16 @@ fn keeps_a_payload() {
 #[test]
 fn oneway_requests_have_half_of_the_mapping() {
     let mut alloc = mapped(4096);
-    assert!(matches!(get(&mut alloc, 2049, ONEWAY), Err(AllocFail::OnewayQuota)));
+    assert!(matches!(
+        get(&mut alloc, 2049, ONEWAY),
+        Err(AllocFail::OnewayQuota)
+    ));
     let half = get(&mut alloc, 2041, ONEWAY).unwrap().slot;
     assert_eq!(alloc.free_oneway_space(), 0);
-    assert!(matches!(get(&mut alloc, 0, ONEWAY), Err(AllocFail::OnewayQuota)));
+    assert!(matches!(
+        get(&mut alloc, 0, ONEWAY),
+        Err(AllocFail::OnewayQuota)
+    ));
     slot(&mut alloc, 2048);
     alloc.release(half.index).unwrap();
     assert_eq!(alloc.free_oneway_space(), 2048);
@@ -277,7 +302,10 @@ fn spam_by_size_is_reported() {
     assert_eq!(get(&mut alloc, 200 << 10, other).unwrap().spam, Spam::No);
     assert_eq!(get(&mut alloc, 200 << 10, ONEWAY).unwrap().spam, Spam::No);
     // 112 KiB of 1 MiB are left: a tenth or more.
-    assert_eq!(get(&mut alloc, 60 << 10, ONEWAY).unwrap().spam, Spam::Suspect);
+    assert_eq!(
+        get(&mut alloc, 60 << 10, ONEWAY).unwrap().spam,
+        Spam::Suspect
+    );
     assert_eq!(get(&mut alloc, 8, ONEWAY).unwrap().spam, Spam::No);
 }
 
@@ -291,7 +319,10 @@ fn teardown_and_trim() {
     }
     assert!(alloc.trim().is_none());
     assert!(alloc.bytes() > 10 * small);
-    let order: Vec<_> = alloc.iter().map(|(slot, _, payload)| (slot, payload.copied())).collect();
+    let order: Vec<_> = alloc
+        .iter()
+        .map(|(slot, _, payload)| (slot, payload.copied()))
+        .collect();
     for expected in order {
         assert_eq!(alloc.pop_any(), Some(expected));
     }

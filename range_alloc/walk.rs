@@ -51,12 +51,18 @@ impl<T, const N: usize> Iterator for IdleRanges<'_, T, N> {
 impl<T, const N: usize> RangeAlloc<T, N> {
     /// All buffers with state and payload, in order of address.
     pub(crate) fn iter(&self) -> Iter<'_, T, N> {
-        Iter { owner: self, at: self.first }
+        Iter {
+            owner: self,
+            at: self.first,
+        }
     }
 
     /// All free ranges, in bytes of the mapping, in order of address.
     pub(crate) fn idle_ranges(&self) -> IdleRanges<'_, T, N> {
-        IdleRanges { owner: self, at: self.first }
+        IdleRanges {
+            owner: self,
+            at: self.first,
+        }
     }
 
     /// Releases the buffer with the lowest address, whatever its state, and returns it with

@@ -60,8 +60,11 @@ impl Looper {
     ///
     /// [`Misuse::EnterAfterRegister`], for the log only: the thread has entered nevertheless.
     pub(crate) fn enter(&mut self) -> Result<(), Misuse> {
-        let result =
-            if self.0 & Self::REGISTERED != 0 { Err(Misuse::EnterAfterRegister) } else { Ok(()) };
+        let result = if self.0 & Self::REGISTERED != 0 {
+            Err(Misuse::EnterAfterRegister)
+        } else {
+            Ok(())
+        };
         self.finish(Self::ENTERED, result)
     }
 
@@ -120,7 +123,11 @@ pub(crate) struct Pool {
 impl Pool {
     /// Of a new process: it allows no thread to be asked for.
     pub(crate) const fn new() -> Self {
-        Self { max: 0, requested: false, started: 0 }
+        Self {
+            max: 0,
+            requested: false,
+            started: 0,
+        }
     }
 
     /// `BINDER_SET_MAX_THREADS`: any number is accepted. What was asked for already counts,
@@ -208,7 +215,10 @@ mod tests {
         assert!(!pool.request_spawn(Ready::Somebody, entered()));
         assert!(!pool.request_spawn(Ready::Nobody, Looper::new()));
         assert!(pool.request_spawn(Ready::Nobody, entered()));
-        assert!(!pool.request_spawn(Ready::Nobody, entered()), "one at a time");
+        assert!(
+            !pool.request_spawn(Ready::Nobody, entered()),
+            "one at a time"
+        );
         pool.cancel_request();
         assert!(pool.request_spawn(Ready::Nobody, entered()));
     }

@@ -7,6 +7,8 @@
 //! take. Both are freed after an RCU grace period, once all waiters have been told,
 //! so that an epoll set that outlives the thread touches only live memory.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::{
     bindings::{__poll_t, POLLIN},
     fs::File,
@@ -17,11 +19,16 @@ use kernel::{
 use super::Thread;
 
 impl Thread {
-    /// Registers the caller with both queues, then says whether a read would return
+    /// Registers the caller with the thread's queue, then says whether a read would return
     /// at once. Deferred items alone are no reason.
+    ///
+    /// The caller is registered with the queue of the process already.
     pub(crate) fn poll(self: &Arc<Self>, file: &File, table: &PollTable<'_>) -> Result<__poll_t> {
-        table.register_wait(file, self.poll_queue()?);
-        table.register_wait(file, self.process.poll_queue());
+        match self.poll_queue() {
+            Ok(queue) => table.register_wait(file, queue),
+            // Without a queue of its own it listens to that of the process.
+            Err(_) => self.polls_process.store(true, Relaxed),
+        }
         let (has_own, is_free) = {
             let inner = self.inner.lock();
             (self.must_return(&inner), self.is_free(&inner))

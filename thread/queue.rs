@@ -28,7 +28,10 @@ pub(crate) struct LocalQueue<W: Queued> {
 impl<W: Queued> LocalQueue<W> {
     /// An empty queue.
     pub(crate) const fn new() -> Self {
-        Self { items: Queue::new(), urgent: false }
+        Self {
+            items: Queue::new(),
+            urgent: false,
+        }
     }
 
     /// Appends an item that ends the thread's sleep.
@@ -79,8 +82,11 @@ mod tests {
         let mut queue = LocalQueue::new();
         for (number, is_deferred) in items {
             let item = Item::new(*number);
-            let pushed =
-                if *is_deferred { queue.push_deferred(item) } else { queue.push_immediate(item) };
+            let pushed = if *is_deferred {
+                queue.push_deferred(item)
+            } else {
+                queue.push_immediate(item)
+            };
             assert!(pushed.is_ok());
         }
         queue

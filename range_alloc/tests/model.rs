@@ -48,7 +48,11 @@ impl Model {
             assert!(offset + buffer.size <= slot.offset, "overlap");
         }
         let (index, size) = (slot.index, slot.size);
-        let buffer = Buffer { index, size, sender };
+        let buffer = Buffer {
+            index,
+            size,
+            sender,
+        };
         self.buffers.insert(slot.offset, buffer);
         match sender {
             Some(pid) => self.judge(pid),
@@ -83,7 +87,11 @@ struct Load {
 fn run(seed: u64, load: &Load, count: usize) {
     let rng = &mut Rng::new(seed);
     let mut alloc = mapped(load.mapping);
-    let mut model = Model { mapping: load.mapping, buffers: BTreeMap::new(), reported: false };
+    let mut model = Model {
+        mapping: load.mapping,
+        buffers: BTreeMap::new(),
+        reported: false,
+    };
     for step in 0..count {
         if model.buffers.len() >= load.live || rng.below(5) < 2 {
             free_one(rng, &mut alloc, &mut model);
@@ -166,7 +174,12 @@ fn alike(rng: &mut Rng) -> usize {
 #[test]
 fn tiny_buffers_in_a_small_mapping() {
     for seed in 0..8 {
-        let load = Load { mapping: 4096, live: 1000, size: tiny, oneway_of_ten: 5 };
+        let load = Load {
+            mapping: 4096,
+            live: 1000,
+            size: tiny,
+            oneway_of_ten: 5,
+        };
         run(seed, &load, steps(20_000));
     }
 }
@@ -174,14 +187,24 @@ fn tiny_buffers_in_a_small_mapping() {
 #[test]
 fn ordinary_buffers_in_an_ordinary_mapping() {
     for live in [1, 4, 64, 300] {
-        let load = Load { mapping: (1 << 20) - 8192, live, size: ordinary, oneway_of_ten: 4 };
+        let load = Load {
+            mapping: (1 << 20) - 8192,
+            live,
+            size: ordinary,
+            oneway_of_ten: 4,
+        };
         run(live as u64, &load, steps(30_000));
     }
 }
 
 #[test]
 fn sizes_of_one_class_when_full() {
-    let load = Load { mapping: 64 << 10, live: 1000, size: alike, oneway_of_ten: 0 };
+    let load = Load {
+        mapping: 64 << 10,
+        live: 1000,
+        size: alike,
+        oneway_of_ten: 0,
+    };
     run(1, &load, steps(50_000));
 }
 
@@ -191,7 +214,14 @@ fn many_senders_with_one_buffer_each() {
     let mut alloc = mapped(1 << 20);
     let mut slots = Vec::new();
     for sender in 0..5000 {
-        let new = get(&mut alloc, 8, Kind::Oneway { sender: sender * 4096 }).unwrap();
+        let new = get(
+            &mut alloc,
+            8,
+            Kind::Oneway {
+                sender: sender * 4096,
+            },
+        )
+        .unwrap();
         slots.push(new.slot);
     }
     check(&alloc);

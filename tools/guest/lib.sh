@@ -90,11 +90,13 @@ unload() {
 	done
 }
 
-# free_kb: memory that is free once caches are dropped, in KiB.
+# free_kb: memory that is free once caches are dropped, in KiB. Pages that the
+# kernel keeps ready for a CPU are free, too.
 free_kb() {
 	sync
 	echo 3 > /proc/sys/vm/drop_caches
-	sed -n 's/^MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo
+	awk '/^MemFree:/ { kb += $2 } $1 == "count:" { kb += 4 * $2 } END { print kb }' \
+		/proc/meminfo /proc/zoneinfo
 }
 
 # slab_kb: memory in slabs that no cache can give back, in KiB.

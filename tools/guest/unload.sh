@@ -18,8 +18,7 @@ refused "devices_are_gone" sh -c 'ls /dev/rbinder*'
 refused "folder_in_sys_is_gone" test -e /sys/module/rust_binder
 refused "nothing_is_left_in_proc_misc" grep -q rbinder /proc/misc
 refused "nothing_is_left_in_slabs" grep -q rust_binder /proc/slabinfo
-if [ -e /sys/kernel/debug/kmemleak ] || mount -t debugfs d /sys/kernel/debug 2>/dev/null &&
-	[ -e /sys/kernel/debug/kmemleak ]; then
+if [ -e /sys/kernel/debug/kmemleak ]; then
 	# An object counts once it has no reference in two scans, and not when young.
 	usleep 6000000
 	echo scan > /sys/kernel/debug/kmemleak

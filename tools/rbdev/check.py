@@ -8,14 +8,14 @@ Steps, in this order; `--steps` chooses some of them by name:
     load    loading alone and beside the C driver
     tests   every test program on our driver, then on the C driver
     cycles  load and unload again and again under load
-    debug   the test programs in the debug kernel
+    debug   the test programs in the debug kernel (KERNEL=debug; built at the first time)
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 
-from . import debug as debug_kernel
 from . import differences, guest, kernel as kernels, ktap, module, selftests, style, tree
 from .errors import Failure
 from .report import Report
@@ -30,8 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tests", default="*", metavar="GLOB", help="test programs, such as 'ioctl' or 'm*'; only these are run then"
     )
-    parser.add_argument("--kernel", default="", metavar="NAME", help="stock or debug; default both")
-    parser.add_argument("--cycles", type=int, default=CYCLES, metavar="N", help=f"loads and unloads; default {CYCLES}")
+    parser.add_argument("--kernel", default="", metavar="NAME", help="stock, debug or both as stock,debug; default stock")
+    parser.add_argument(
+        "--cycles", default=os.environ.get("CYCLES") or str(CYCLES), metavar="N", help=f"loads and unloads; default {CYCLES}"
+    )
     parser.add_argument("--steps", default="", metavar="A,B", help=f"only these of {', '.join(STEPS)}")
     parser.add_argument("--verbose", action="store_true", help="show also what passing tests print")
 
@@ -39,8 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Runs the steps; the exit status is 0 if nothing failed."""
     steps = chosen(options)
+    options.cycles = count(options.cycles)
     names = kernel_names(options.kernel)
-    if options.kernel == "debug" and not options.steps:
+    if names == ["debug"] and not options.steps:
         steps = ["debug"]
     report = Report(verbose=options.verbose)
     try:
@@ -76,10 +79,15 @@ def chosen(options: argparse.Namespace) -> list[str]:
 
 
 def kernel_names(given: str) -> list[str]:
-    """The kernels to boot: one if named, else all that there are."""
-    if given:
-        return [given]
-    return ["stock", *(["debug"] if debug_kernel.FRAGMENT.is_file() else [])]
+    """The kernels to boot: the stock kernel, or those that are named."""
+    return given.replace(",", " ").split() or ["stock"]
+
+
+def count(given: str) -> int:
+    """The number of cycles; fewer than two show nothing."""
+    if not given.isdigit() or int(given) < 2:
+        raise Failure(f"CYCLES={given}", "a number of at least 2", "correct it")
+    return int(given)
 
 
 def builds(report: Report, kernel) -> None:
@@ -111,7 +119,7 @@ def debug(report: Report, options: argparse.Namespace) -> None:
     files = guest_files(kernel, programs)
     run_tests(report, kernel, options.tests, programs, files, patience=6)
     if options.tests in ("", "*"):
-        run_cycles(report, kernel, min(options.cycles, CYCLES) // 20 or 1, files)
+        run_cycles(report, kernel, max(2, options.cycles // 20), files)
 
 
 def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict, patience: int = 1) -> None:
@@ -126,7 +134,8 @@ def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict,
             known = ", ".join(guest.select(programs, "*")) or "none at all"
             group.fail("a test program is chosen", f"none matches {pattern!r}; there are: {known}")
         return
-    peer = kernel.c_driver is not None
+    # The debug kernel is for mistakes of ours, so its finds must not be the C driver's.
+    peer = kernel.name == "stock"
     text = guest.script(
         "beside" if peer else "alone",
         variables={"ORDER": "C-first", "BINDER_TEST_TIMEOUT": 30 * patience},
@@ -185,8 +194,7 @@ def guest_files(kernel, programs: dict) -> dict:
     """What the guest gets: the modules and all programs."""
     files = {f"/bin/{name}": path for name, path in programs.items()}
     files["/rust_binder.ko"] = module.build(kernel)
-    if kernel.c_driver is not None:
-        files["/binder_linux.ko"] = kernel.c_driver
+    files["/binder_linux.ko"] = kernel.c_driver
     return files
 
 

@@ -176,7 +176,9 @@ def _guest_arguments(one: argparse.ArgumentParser) -> None:
 
 def main(argv: list[str]) -> int:
     """Runs a sub-command; returns the exit status."""
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    # Also when started in the background of a script, which ignores SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         packages.extend_path()
         options = parser().parse_args(argv)

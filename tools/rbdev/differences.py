@@ -72,12 +72,15 @@ class Differences:
         """Failures for listed tests that do not exist, of the programs that were run."""
         programs = {test.program for test in tests}
         names = {(test.program, test.name) for test in tests}
-        return [
-            ktap.Test(
-                entry.test, ktap.FAIL, f"there is no such test any more: remove the line {entry.place}", [], entry.program
-            )
+        gone = [
+            entry
             for key, entry in self.listed.items()
             if entry.program in programs and key not in names
+        ]
+        reason = "there is no such test any more: remove the line"
+        return [
+            ktap.Test(entry.test, ktap.FAIL, f"{reason} {entry.place}", [], entry.program)
+            for entry in gone
         ]
 
 

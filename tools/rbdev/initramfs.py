@@ -14,6 +14,8 @@ from .errors import Failure
 FOLDERS = ("bin", "dev", "etc", "proc", "root", "sys", "tmp")
 # Written to the second serial line after the script's own output.
 END = "RBDEV-EXIT"
+# Written there before it: the kernel is up and nothing of ours has run yet.
+START = "RBDEV-START"
 
 INIT = f"""#!/bin/sh
 export PATH=/bin HOME=/root
@@ -23,6 +25,7 @@ mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /tmp
 [ ! -d /sys/kernel/debug ] || mount -t debugfs debugfs /sys/kernel/debug
 ifconfig lo up 2> /dev/null
+echo "{START}" > /dev/ttyS1
 sh /script > /dev/ttyS1 2>&1 < /dev/null
 echo "{END} $?" > /dev/ttyS1
 poweroff -f

@@ -37,7 +37,8 @@ PATTERNS = (
     r"\bbad unlock balance\b|\bheld lock freed\b",
     r"\bDEBUG_LOCKS_WARN_ON\b|\bINFO: trying to register non-static key\b",
     r"\bODEBUG:|\blist_(?:add|del) corruption\b|\bBad page state\b|\bBad rss-counter\b",
-    r"\bObjects remaining\b",
+    r"\bObjects remaining\b|\bSlab cache still has objects\b",
+    r"\bpage allocation failure\b",
     r"\brust_kernel: panicked\b|\bpanicked at\b",
     r"\binvalid opcode\b|\bdivide error\b|\bstack segment\b",
     r"\bOut of memory: Killed\b",
@@ -49,7 +50,7 @@ _TRACE = re.compile(r"Call Trace:|^\[[^]]*\](?:\[[^]]*\])?\s+(?:\? )?[\w.]+\+0x|
 
 # What a healthy kernel says at every start, or what the harness itself causes.
 ALLOWED = (
-    re.compile(r"\bWARNING: (?:Kernel not compiled with mitigations|Support for unprivileged eBPF)"),
+    re.compile(r"\bWARNING: (?:Kernel not compiled with mitigations|Support for unprivileged eBPF|Unprivileged eBPF is enabled)"),
     re.compile(r"\*\*\s+.*\bNOTICE\b"),
 )
 

@@ -183,7 +183,7 @@ def _outcome(failed: bool, text: str) -> tuple[str, str, str]:
         text = (" " + text)[: match.start()].strip()
         directive, reason = match[1].upper(), match[2].strip()
     text = text.removeprefix("# ").strip() if text.startswith("# ") else text
-    if directive == "SKIP":
+    if directive == "SKIP" and not failed:
         return SKIP, text, reason
     if directive in ("TODO", "XFAIL"):
         # A test that is known to fail may; that it passes now has to be noticed.

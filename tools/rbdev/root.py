@@ -35,14 +35,18 @@ PASSED = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "H
 NOT_PASSED = ("CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_HTTP_CAINFO", "CARGO_MANIFEST_DIR")
 
 
+RELEASES = {"bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable", "trixie-backports", "oldstable"}
+
+
 def archive() -> str:
     """The address of the Debian archive that this machine uses."""
     sites = command.capture(
-        ["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(RELEASE)", "Created-By: Packages"],
+        ["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
         what="asking apt for its archive").splitlines()
     for line in sites:
         words = line.split()
-        if words and "security" not in line:
+        # Other vendors' sources may stand first; only Debian's own has these releases.
+        if len(words) > 2 and words[-1] == "main" and "security" not in line and set(words[1:-1]) & RELEASES:
             return words[0]
     raise Failure(
         "apt on this machine knows no Debian archive", "a `deb` line in /etc/apt",

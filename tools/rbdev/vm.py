@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Callable, Mapping
 
-from . import command, initramfs, packages
+from . import command, initramfs, packages, progress
 from .cache import Cache
 from .errors import Failure
 from .kernel import Kernel
@@ -53,7 +53,9 @@ def _megabytes(memory: str) -> int:
 
 def _argv(kernel: Kernel, folder: Path, icount: bool, smp: int, memory: str, append: str) -> list[str]:
     if icount:
-        machine = ["-accel", "tcg", "-icount", "shift=0", "-smp", "1"]
+        # Of the largest model: it copies with one instruction a byte, as real ones
+        # may, so that figures of large payloads say how many bytes were copied.
+        machine = ["-accel", "tcg", "-icount", "shift=0", "-smp", "1", "-cpu", "max"]
     else:
         machine = ["-accel", "tcg,thread=multi", "-smp", str(smp)]
     parameters = " ".join(part for part in (PARAMETERS, kernel.parameters, append) if part)
@@ -71,6 +73,7 @@ class _Reader:
     def __init__(self, on_line: Callable[[str], None] | None):
         self.on_line = on_line
         self.lines: list[str] = []
+        self.started = False
         self.status: int | None = None
         self.rest = b""
 
@@ -86,6 +89,9 @@ class _Reader:
             self.feed(b"\n")
 
     def _line(self, line: str) -> None:
+        if not self.started and line == initramfs.START:
+            self.started = True
+            return
         text, end, number = line.rpartition(initramfs.END + " ")
         if end and number.strip().isdigit():
             self.status = int(number)
@@ -145,20 +151,37 @@ def run(
     counts instructions and there is one processor; `timeout`: seconds, after
     which the guest is stopped and the status is None; `on_line` gets each
     line of output as it comes.
+
+    A kernel that crashes before the script begins, which happens now and then
+    when the host is very busy, has run nothing of ours: it is said, and the
+    guest is booted once more.
     """
-    cache = Cache()
-    packages.ensure(cache, packages.GUEST_ONLY)
-    start = time.monotonic()
+    packages.ensure(Cache(), packages.GUEST_ONLY)
+    for again in (False, True):
+        begun = time.monotonic()
+        reader = _Reader(on_line)
+        klog = _boot(kernel, files, script, reader, begun + timeout, (icount, smp, memory, append))
+        seconds = time.monotonic() - begun
+        if reader.started or again or seconds >= timeout:
+            break
+        panic = next((line for line in klog if "Kernel panic" in line), "it said nothing")
+        progress.say(f"the kernel crashed before the script began, booting it once more: {panic}")
+    return Outcome(reader.status, reader.lines, klog, seconds)
+
+
+def _boot(
+    kernel: Kernel, files: Mapping[str, Path], script: str, reader: _Reader, deadline: float, machine: tuple[bool, int, str, str],
+) -> list[str]:
+    """Runs a guest until it is off or its time is over; returns its kernel log."""
     with tempfile.TemporaryDirectory(prefix="rbdev-") as name:
         folder = Path(name)
         initramfs.write(folder / "initramfs", kernel.root / BUSYBOX, files, script)
-        reader = _Reader(on_line)
         with open(folder / "errors", "wb") as errors:
             process = subprocess.Popen(
-                command.tied(_argv(kernel, folder, icount, smp, memory, append)), stdin=subprocess.DEVNULL,
+                command.tied(_argv(kernel, folder, *machine)), stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
         try:
-            in_time = _follow(process, reader, start + timeout)
+            in_time = _follow(process, reader, deadline)
             if in_time:
                 process.wait(POWER_OFF)
         except subprocess.TimeoutExpired:
@@ -168,9 +191,9 @@ def run(
             process.wait()
             process.stdout.close()
         reader.finish()
-        klog = _kernel_log(folder / "klog", cache.log("guest"))
+        klog = _kernel_log(folder / "klog", Cache().log("guest"))
         said = (folder / "errors").read_text(encoding="utf-8", errors="replace").strip().splitlines()
         if not klog and process.returncode not in (0, -9):
             raise Failure(f"qemu ended with status {process.returncode}: {said[-1] if said else 'no message'}",
                           "a running guest", "check qemu-system-x86_64 and the free memory")
-    return Outcome(reader.status, reader.lines, klog, time.monotonic() - start)
+    return klog

@@ -15,6 +15,7 @@
 
 pub mod buffer;
 pub mod commands;
+pub mod compat;
 pub mod device;
 pub mod error;
 pub mod guard;

@@ -118,15 +118,8 @@ impl Region {
         let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
         // SAFETY: both ranges are owned and hand out no references. What was at
         // the target is replaced.
-        let base = unsafe {
-            mremap(
-                self.base,
-                self.length,
-                self.length,
-                flags,
-                Some(target.base),
-            )?
-        };
+        let base =
+            unsafe { mremap(self.base, self.length, self.length, flags, Some(target.base))? };
         std::mem::forget(target);
         self.base = base;
         Ok(())

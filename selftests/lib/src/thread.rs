@@ -275,9 +275,11 @@ impl BinderThread {
             Return::Release(_) | Return::Decrefs(_) => self.party.note(entry),
             Return::SpawnLooper => self.party.spawn_looper(Looper::Registered),
             Return::DeadBinder(cookie) => {
+                // First, as the handler may give up the handle and with it the
+                // watch, after which there is nothing to acknowledge.
+                self.pending.dead_binder_done(cookie);
                 let party = self.party.clone();
                 party.handler().dead(self, cookie);
-                self.pending.dead_binder_done(cookie);
             }
             Return::ClearDeathNotificationDone(cookie) => {
                 let party = self.party.clone();

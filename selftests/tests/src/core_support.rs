@@ -177,14 +177,8 @@ pub fn asleep_in(pid: i32, tid: i32, calls: &[libc::c_long]) -> Result<(), Failu
         // A thread that is gone does not sleep; the caller finds out why.
         let stat = std::fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
         let call = std::fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
-        let sleeps = stat
-            .rsplit(')')
-            .next()
-            .is_some_and(|rest| rest.trim_start().starts_with('S'));
-        let number = call
-            .split(' ')
-            .next()
-            .and_then(|number| number.parse().ok());
+        let sleeps = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'));
+        let number = call.split(' ').next().and_then(|number| number.parse().ok());
         Ok(sleeps && number.is_some_and(|number: libc::c_long| calls.contains(&number)))
     })
 }

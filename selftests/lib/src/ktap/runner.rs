@@ -109,11 +109,12 @@ fn collect(
                 open[n] = read_some(pipes[n], &mut texts[n])?;
             }
         }
-        if ready == [false, false] && has_ended(child)? {
-            return Ok(true);
-        }
-        if !open[1] {
-            while ready_now(pipes[0])? && read_some(pipes[0], &mut texts[0])? {}
+        let ended = ready == [false, false] && has_ended(child)?;
+        if ended || !open[1] {
+            // It may have written between the poll and its end.
+            for n in (0..2).filter(|&n| open[n]) {
+                while ready_now(pipes[n])? && read_some(pipes[n], &mut texts[n])? {}
+            }
             return Ok(true);
         }
     }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use binder_client::ktap::{self, cases};
 
-use ioctl::{access, arguments, extended, manager};
+use ioctl::{access, arguments, compat, extended, manager};
 
 fn main() -> ExitCode {
     ktap::main(&cases![
@@ -30,6 +30,11 @@ fn main() -> ExitCode {
         arguments::thread_exit_of_a_new_thread_is_harmless,
         arguments::thread_works_after_thread_exit,
         arguments::oneway_spam_detection_takes_any_number,
+        compat::compat_version_is_the_same,
+        compat::compat_small_ioctls_work,
+        compat::compat_unknown_number_is_invalid,
+        compat::compat_bad_address_is_a_fault,
+        compat::compat_call_is_answered,
         manager::second_manager_is_busy,
         manager::manager_again_is_busy,
         manager::manager_of_another_device_is_independent,

@@ -19,9 +19,7 @@ use stage::{Node, Stage};
 /// `count` actors, and for each the handle by which the one before it in the
 /// circle calls it: `handles[n]` belongs to actor `n - 1`, `handles[0]` to the last.
 fn circle(stage: &Stage, count: usize) -> Result<(Vec<Session>, Vec<u32>), Failure> {
-    let actors = (0..count)
-        .map(|_| stage.actor())
-        .collect::<Result<Vec<_>, _>>()?;
+    let actors = (0..count).map(|_| stage.actor()).collect::<Result<Vec<_>, _>>()?;
     let mut handles = Vec::new();
     for n in 0..count {
         let before = &actors[(n + count - 1) % count];

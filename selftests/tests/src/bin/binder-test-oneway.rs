@@ -27,11 +27,7 @@ fn oneway(session: &Session, handle: u32, code: u32, parcel: &Parcel) -> Result<
     let returns = session.write_read(&commands, READ_SIZE).ok()?;
     match returns[..] {
         [only] => Ok(only),
-        _ => Err(Failure::new(
-            "a oneway call",
-            "one return",
-            format!("{returns:?}"),
-        )),
+        _ => Err(Failure::new("a oneway call", "one return", format!("{returns:?}"))),
     }
 }
 

@@ -28,18 +28,12 @@ fn carry(client: &Session, handle: u32, server: &Session, length: usize) -> Resu
     send(client, handle, 1, 0, &parcel)?;
     let request = take(server)?;
     check_eq!(request.incoming().data_size, length as u64);
-    check!(
-        request.data() == parcel.data(),
-        "{length} bytes arrive unchanged"
-    );
+    check!(request.data() == parcel.data(), "{length} bytes arrive unchanged");
     reply(server, 0, &parcel)?;
     request.free()?;
     check_eq!(pending(server)?, [Return::TransactionComplete]);
     let (answer, _) = client.next_reply(limits::wait())?;
-    check!(
-        answer.data() == parcel.data(),
-        "{length} bytes come back unchanged"
-    );
+    check!(answer.data() == parcel.data(), "{length} bytes come back unchanged");
     Ok(answer.free()?)
 }
 
@@ -55,9 +49,7 @@ pub fn data_of_every_small_size_arrives_unchanged(env: &Env) -> Result<(), Failu
 pub fn data_around_page_borders_arrives_unchanged(env: &Env) -> Result<(), Failure> {
     let stage = Stage::new(env)?;
     let (client, server, handle) = pair(&stage)?;
-    for length in [
-        4088, 4095, 4096, 4097, 8191, 8192, 8200, 65535, 65536, 65537,
-    ] {
+    for length in [4088, 4095, 4096, 4097, 8191, 8192, 8200, 65535, 65536, 65537] {
         carry(&client, handle, &server, length)?;
     }
     Ok(())
@@ -90,10 +82,7 @@ pub fn code_and_unknown_flags_reach_the_server(env: &Env) -> Result<(), Failure>
     for (code, flags) in [(0, 0), (u32::MAX, !TF_ONE_WAY), (0x8000_0001, 0x5a5a_5a5a)] {
         send(&client, handle, code, flags, &parcel)?;
         let request = take(&server)?;
-        check_eq!(
-            (request.incoming().code, request.incoming().flags),
-            (code, flags)
-        );
+        check_eq!((request.incoming().code, request.incoming().flags), (code, flags));
         reply(&server, 0, &parcel)?;
         client.next_reply(limits::wait())?.0.free()?;
         request.free()?;
@@ -113,10 +102,7 @@ pub fn code_and_unknown_flags_of_a_reply_reach_the_client(env: &Env) -> Result<(
         commands.reply_with_code(code, flags, &parcel);
         server.write(&commands)?;
         let (answer, _) = client.next_reply(limits::wait())?;
-        check_eq!(
-            (answer.incoming().code, answer.incoming().flags),
-            (code, flags)
-        );
+        check_eq!((answer.incoming().code, answer.incoming().flags), (code, flags));
         answer.free()?;
         request.free()?;
         check_eq!(pending(&server)?, [Return::TransactionComplete]);
@@ -167,14 +153,8 @@ pub fn target_and_cookie_of_a_reply_are_ignored(env: &Env) -> Result<(), Failure
     server.write(&commands)?;
     let (answer, _) = client.next_reply(limits::wait())?;
     let told = *answer.incoming();
-    check_eq!(
-        (told.ptr, told.cookie, told.code, told.sender_pid),
-        (0, 0, 5, 0)
-    );
-    check!(
-        told.sender_euid != 77,
-        "the sender's word on its user does not count"
-    );
+    check_eq!((told.ptr, told.cookie, told.code, told.sender_pid), (0, 0, 5, 0));
+    check!(told.sender_euid != 77, "the sender's word on its user does not count");
     Ok(())
 }
 

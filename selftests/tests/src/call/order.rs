@@ -78,11 +78,7 @@ pub fn client_makes_one_ioctl_per_call(env: &Env) -> Result<(), Failure> {
         commands.transaction(0, 1, 0, &parcel);
         let returns = client.write_read(&commands, READ_SIZE).ok()?;
         let [Return::TransactionComplete, Return::Reply(incoming)] = returns[..] else {
-            return Err(Failure::new(
-                "a call",
-                "its reply in one ioctl",
-                format!("{returns:?}"),
-            ));
+            return Err(Failure::new("a call", "its reply in one ioctl", format!("{returns:?}")));
         };
         let answer = client.received(incoming)?;
         check_eq!(answer.data(), parcel.data());
@@ -160,13 +156,7 @@ pub fn request_survives_its_senders_end(env: &Env) -> Result<(), Failure> {
     let client = Peer::spawn(|channel| {
         let client = actor_on(&path, Some(4096))?;
         let handle = stage.obtain(&client, number)?;
-        send(
-            &client,
-            handle,
-            1,
-            0,
-            &Parcel::from_bytes(*b"from the dead"),
-        )?;
+        send(&client, handle, 1, 0, &Parcel::from_bytes(*b"from the dead"))?;
         channel.signal()?;
         channel.wait()
     })?;
@@ -175,11 +165,7 @@ pub fn request_survives_its_senders_end(env: &Env) -> Result<(), Failure> {
     let request = take(&server)?;
     check_eq!(request.data(), b"from the dead");
     reply(&server, 0, &Parcel::new())?;
-    check_eq!(
-        pending(&server)?,
-        [Return::TransactionComplete],
-        "the reply is accepted"
-    );
+    check_eq!(pending(&server)?, [Return::TransactionComplete], "the reply is accepted");
     check_eq!(stage.echo(&server, b"still works")?, b"still works");
     Ok(())
 }

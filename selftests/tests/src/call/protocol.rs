@@ -58,10 +58,7 @@ pub fn client_cannot_reply_while_it_waits(env: &Env) -> Result<(), Failure> {
     let mut returns = pending(&client)?;
     returns.retain(|entry| *entry != Return::TransactionComplete);
     check_eq!(returns, [Return::FailedReply]);
-    check_eq!(
-        client.device().extended_error()?.param,
-        -(Errno::EPROTO as i32)
-    );
+    check_eq!(client.device().extended_error()?.param, -(Errno::EPROTO as i32));
     let _request = take(&server)?;
     reply(&server, 0, &Parcel::new())?;
     check_matches!(client.next_reply(limits::wait()), Ok(_));
@@ -74,14 +71,8 @@ pub fn call_while_a_call_is_outstanding_is_a_protocol_error(env: &Env) -> Result
     send(&client, handle, 1, 0, &Parcel::from_bytes(*b"first"))?;
     send(&client, handle, 2, 0, &Parcel::from_bytes(*b"second"))?;
     let returns = pending(&client)?;
-    check!(
-        returns.contains(&Return::FailedReply),
-        "the second call fails, not {returns:?}"
-    );
-    check_eq!(
-        client.device().extended_error()?.param,
-        -(Errno::EPROTO as i32)
-    );
+    check!(returns.contains(&Return::FailedReply), "the second call fails, not {returns:?}");
+    check_eq!(client.device().extended_error()?.param, -(Errno::EPROTO as i32));
     let request = take(&server)?;
     check_eq!(request.data(), b"first");
     reply(&server, 0, &Parcel::from_bytes(*b"to the first"))?;
@@ -98,10 +89,7 @@ pub fn oneway_call_is_allowed_while_a_call_is_outstanding(env: &Env) -> Result<(
     send(&client, handle, 1, 0, &Parcel::new())?;
     send(&client, handle, 2, TF_ONE_WAY, &Parcel::new())?;
     let returns = pending(&client)?;
-    check_eq!(
-        returns,
-        [Return::TransactionComplete, Return::TransactionComplete]
-    );
+    check_eq!(returns, [Return::TransactionComplete, Return::TransactionComplete]);
     let request = take(&server)?;
     check_eq!(request.incoming().code, 1);
     reply(&server, 0, &Parcel::new())?;
@@ -173,8 +161,5 @@ pub fn manager_cannot_call_itself_through_another_file(env: &Env) -> Result<(), 
     become_manager(manager.device())?;
     let other = actor_on(&env.device, Some(4096))?;
     failed_with(refused(&other, 0, 0, &Parcel::new())?, Errno::EINVAL)?;
-    failed_with(
-        refused(&other, 0, TF_ONE_WAY, &Parcel::new())?,
-        Errno::EINVAL,
-    )
+    failed_with(refused(&other, 0, TF_ONE_WAY, &Parcel::new())?, Errno::EINVAL)
 }

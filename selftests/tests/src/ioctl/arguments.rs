@@ -14,9 +14,7 @@ use crate::core_support::{call, client, manager, serve_for_ever};
 pub fn version_is_written_whatever_the_input(env: &Env) -> Result<(), Failure> {
     let device = env.open()?;
     for input in [0, -1, 7, i32::MAX] {
-        let mut version = Version {
-            protocol_version: input,
-        };
+        let mut version = Version { protocol_version: input };
         device.ioctl(BINDER_VERSION, &mut version)?;
         check_eq!(version.protocol_version, CURRENT_PROTOCOL_VERSION);
     }
@@ -58,20 +56,13 @@ pub fn other_ioctls_with_a_bad_address_are_a_fault(env: &Env) -> Result<(), Fail
 pub fn argument_may_end_at_a_forbidden_page(env: &Env) -> Result<(), Failure> {
     let device = env.open()?;
     for (request, expected) in [
-        (
-            BINDER_VERSION,
-            CURRENT_PROTOCOL_VERSION.to_ne_bytes().to_vec(),
-        ),
+        (BINDER_VERSION, CURRENT_PROTOCOL_VERSION.to_ne_bytes().to_vec()),
         (BINDER_SET_MAX_THREADS, vec![0; 4]),
         (BINDER_ENABLE_ONEWAY_SPAM_DETECTION, vec![0; 4]),
     ] {
         let mut argument = GuardedBuffer::new(ioc_size(request))?;
         device.ioctl_guarded(request, &mut argument)?;
-        check_eq!(
-            argument.to_vec(),
-            expected,
-            "argument of ioctl {request:#x}"
-        );
+        check_eq!(argument.to_vec(), expected, "argument of ioctl {request:#x}");
     }
     let mut argument = GuardedBuffer::new(ioc_size(BINDER_GET_EXTENDED_ERROR))?;
     device.ioctl_guarded(BINDER_GET_EXTENDED_ERROR, &mut argument)?;
@@ -80,10 +71,7 @@ pub fn argument_may_end_at_a_forbidden_page(env: &Env) -> Result<(), Failure> {
 
 pub fn argument_over_a_forbidden_page_is_a_fault(env: &Env) -> Result<(), Failure> {
     let device = env.open()?;
-    for request in [
-        BINDER_GET_EXTENDED_ERROR,
-        BINDER_ENABLE_ONEWAY_SPAM_DETECTION,
-    ] {
+    for request in [BINDER_GET_EXTENDED_ERROR, BINDER_ENABLE_ONEWAY_SPAM_DETECTION] {
         let mut argument = GuardedBuffer::new(ioc_size(request) - 1)?;
         let seen = device.ioctl_guarded(request, &mut argument);
         check_eq!(seen, Err(Errno::EFAULT), "ioctl {request:#x}");
@@ -99,11 +87,7 @@ fn every_number_is_invalid(env: &Env, numbers: &[u32]) -> Result<(), Failure> {
         let seen = device.ioctl(number, &mut argument);
         check_eq!(seen, Err(Errno::EINVAL), "ioctl {number:#x}");
         let seen = device.ioctl_bad_address(number, BadAddress::Null);
-        check_eq!(
-            seen,
-            Err(Errno::EINVAL),
-            "ioctl {number:#x} without argument"
-        );
+        check_eq!(seen, Err(Errno::EINVAL), "ioctl {number:#x} without argument");
     }
     check_eq!(device.version()?, CURRENT_PROTOCOL_VERSION);
     Ok(())
@@ -207,9 +191,7 @@ pub fn oneway_spam_detection_takes_any_number(env: &Env) -> Result<(), Failure> 
     let _manager = manager(&env.device, |session, _| serve_for_ever(session))?;
     let peer = client(&env.device, |session, _| {
         for value in [1u32, 0, u32::MAX, 1] {
-            session
-                .device()
-                .ioctl(BINDER_ENABLE_ONEWAY_SPAM_DETECTION, &mut { value })?;
+            session.device().ioctl(BINDER_ENABLE_ONEWAY_SPAM_DETECTION, &mut { value })?;
             call(&Session::new(session.device()), 0, 1)?;
         }
         Ok(session.write(&Commands::new())?)

@@ -15,11 +15,7 @@ use binder_client::{check, check_eq, limits, Errno};
 
 use crate::core_support::*;
 
-const NOTHING: ExtendedError = ExtendedError {
-    id: 0,
-    command: BR_OK,
-    param: 0,
-};
+const NOTHING: ExtendedError = ExtendedError { id: 0, command: BR_OK, param: 0 };
 
 /// Checks the error of a call that is about to fail.
 #[track_caller]
@@ -217,11 +213,8 @@ pub fn unreadable_data_is_failed_efault(env: &Env) -> Result<(), Failure> {
     let _manager = manager(&env.device, |session, _| serve_for_ever(session))?;
     let session = env.session()?;
     for bad in BadAddress::ALL {
-        let data = TransactionData {
-            data_size: 100,
-            buffer: bad.address(),
-            ..transaction_data(0, &[])
-        };
+        let data =
+            TransactionData { data_size: 100, buffer: bad.address(), ..transaction_data(0, &[]) };
         send_data(&session, &data)?;
         failure_is(&session, BR_FAILED_REPLY, Errno::EFAULT)?;
     }

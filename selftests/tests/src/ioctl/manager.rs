@@ -123,11 +123,9 @@ pub fn ext_from_a_bad_address_is_a_fault(env: &Env) -> Result<(), Failure> {
 fn manager_with_node(env: &Env, node: FlatObject) -> Result<(u64, u64), Failure> {
     let peer = Peer::spawn(|channel| {
         let device = Device::open(&env.device)?;
-        until("there is no manager", || {
-            match device.set_context_mgr_ext(&node) {
-                Err(Errno::EBUSY) => Ok(false),
-                result => Ok(result.map(|()| true)?),
-            }
+        until("there is no manager", || match device.set_context_mgr_ext(&node) {
+            Err(Errno::EBUSY) => Ok(false),
+            result => Ok(result.map(|()| true)?),
         })?;
         let session = Session::primed(&device)?;
         channel.signal()?;
@@ -154,10 +152,7 @@ pub fn ext_names_pointer_and_cookie_of_the_node(env: &Env) -> Result<(), Failure
 }
 
 pub fn ext_does_not_look_at_the_object_type(env: &Env) -> Result<(), Failure> {
-    let node = FlatObject {
-        kind: 0xffff_ffff,
-        ..Default::default()
-    };
+    let node = FlatObject { kind: 0xffff_ffff, ..Default::default() };
     check_eq!(manager_with_node(env, node)?, (0, 0));
     Ok(())
 }

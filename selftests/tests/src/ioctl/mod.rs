@@ -3,5 +3,6 @@
 
 pub mod access;
 pub mod arguments;
+pub mod compat;
 pub mod extended;
 pub mod manager;

@@ -76,9 +76,7 @@ pub fn last_sleeper_is_served_first(env: &Env) -> Result<(), Failure> {
 
 pub fn each_thread_serves_one_call(env: &Env) -> Result<(), Failure> {
     const COUNT: usize = 3;
-    let callers = (0..COUNT)
-        .map(|_| caller(env))
-        .collect::<Result<Vec<_>, _>>()?;
+    let callers = (0..COUNT).map(|_| caller(env)).collect::<Result<Vec<_>, _>>()?;
     let device = managing(env)?;
     let all_serve = Arc::new(Barrier::new(COUNT));
     let threads: Vec<_> = (0..COUNT)
@@ -205,10 +203,7 @@ pub fn nested_call_goes_to_the_waiting_thread(env: &Env) -> Result<(), Failure> 
     session.write(&commands)?;
     let nested = receive(&session)?;
     check_eq!(nested.incoming().code, 2);
-    check_eq!(
-        (nested.incoming().ptr, nested.incoming().cookie),
-        (0x10, 0x20)
-    );
+    check_eq!((nested.incoming().ptr, nested.incoming().cookie), (0x10, 0x20));
     check_eq!(idle.ended(), false);
     reply(&session)?;
     finish_call(&session)?;

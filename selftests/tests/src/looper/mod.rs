@@ -64,10 +64,7 @@ fn served_and_asked(session: &Session, caller: &Peer, code: u32) -> Result<bool,
     // The completion, so that the next read is for the next call.
     let outcome = session.write_read(&Commands::new(), READ_SIZE);
     let completion = outcome.returns()?;
-    check!(
-        completion.last() == Some(&Return::TransactionComplete),
-        "the reply is taken"
-    );
+    check!(completion.last() == Some(&Return::TransactionComplete), "the reply is taken");
     caller.wait()?;
     Ok([all[0], completion[0]].contains(&Return::SpawnLooper))
 }

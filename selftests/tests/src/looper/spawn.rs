@@ -24,9 +24,7 @@ fn looping(env: &Env, max: u32) -> Result<(Session, Peer), Failure> {
 
 /// What the reads of `rounds` calls say.
 fn asked(session: &Session, caller: &Peer, rounds: u32) -> Result<Vec<bool>, Failure> {
-    (0..rounds)
-        .map(|code| served_and_asked(session, caller, code))
-        .collect()
+    (0..rounds).map(|code| served_and_asked(session, caller, code)).collect()
 }
 
 /// Another thread of the pool: registers and ends.

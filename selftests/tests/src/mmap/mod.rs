@@ -49,11 +49,7 @@ fn next_request(session: &Session) -> Result<Incoming, Failure> {
     let all = session.read_until(limits::wait(), wanted)?;
     match all.last() {
         Some(Return::Transaction(incoming)) => Ok(*incoming),
-        other => Err(Failure::new(
-            "a read",
-            "BR_TRANSACTION",
-            format!("{other:?}"),
-        )),
+        other => Err(Failure::new("a read", "BR_TRANSACTION", format!("{other:?}"))),
     }
 }
 

@@ -11,10 +11,8 @@ use super::{map, maps};
 use crate::core_support::{call, manager, serve_for_ever};
 
 const PAGE: usize = 4096;
-const WRITABLE: [ProtFlags; 2] = [
-    ProtFlags::PROT_WRITE,
-    ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE),
-];
+const WRITABLE: [ProtFlags; 2] =
+    [ProtFlags::PROT_WRITE, ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE)];
 
 pub fn writable_mapping_is_refused(env: &Env) -> Result<(), Failure> {
     let device = Device::open_unmapped(&env.device)?;

@@ -25,11 +25,7 @@ fn call_around(env: &Env, count: usize) -> Result<(), Failure> {
     }
     send(&actors[count - 1], handles[0], 0, 0, &Parcel::new())?;
     let first = actors[0].clone();
-    check_eq!(
-        other.run(move || pending(&first))?,
-        [],
-        "the first one's other thread"
-    );
+    check_eq!(other.run(move || pending(&first))?, [], "the first one's other thread");
     let back = take(&actors[0])?;
     check_eq!(back.incoming().ptr, 0x100);
     back.free()?;
@@ -92,11 +88,7 @@ pub fn middle_of_the_chain_is_called_back_too(env: &Env) -> Result<(), Failure> 
     send(&actors[2], back, 9, 0, &Parcel::new())?;
     let other = Worker::spawn()?;
     let middle = actors[1].clone();
-    check_eq!(
-        other.run(move || pending(&middle))?,
-        [],
-        "the middle's other thread"
-    );
+    check_eq!(other.run(move || pending(&middle))?, [], "the middle's other thread");
     check_eq!(take(&actors[1])?.incoming().ptr, 0x999);
     reply(&actors[1], 0, &Parcel::from_bytes(*b"to 2"))?;
     check_eq!(actors[2].next_reply(limits::wait())?.0.data(), b"to 2");
@@ -113,13 +105,7 @@ pub fn fifty_calls_nest_and_unwind_in_order(env: &Env) -> Result<(), Failure> {
     let (actors, handles) = circle(&stage, 2)?;
     for depth in 0..DEPTH {
         let (caller, callee) = (depth % 2, (depth + 1) % 2);
-        send(
-            &actors[caller],
-            handles[callee],
-            depth as u32,
-            0,
-            &Parcel::new(),
-        )?;
+        send(&actors[caller], handles[callee], depth as u32, 0, &Parcel::new())?;
         let request = take(&actors[callee])?;
         check_eq!(request.incoming().code, depth as u32);
         request.free()?;
@@ -147,10 +133,7 @@ pub fn reply_answers_the_innermost_request(env: &Env) -> Result<(), Failure> {
     send(&actors[1], handles[0], 2, 0, &Parcel::new())?;
     take(&actors[0])?.free()?;
     reply(&actors[0], 0, &Parcel::from_bytes(*b"inner"))?;
-    check_eq!(
-        pending(&actors[0])?.last(),
-        Some(&Return::TransactionComplete)
-    );
+    check_eq!(pending(&actors[0])?.last(), Some(&Return::TransactionComplete));
     check_eq!(actors[1].next_reply(limits::wait())?.0.data(), b"inner");
     // The first has nothing left to answer: it waits again.
     reply(&actors[0], 0, &Parcel::new())?;
@@ -169,10 +152,7 @@ pub fn outer_reply_has_to_wait_for_the_nested_one(env: &Env) -> Result<(), Failu
     reply(&actors[1], 0, &Parcel::from_bytes(*b"too early"))?;
     let returns = pending(&actors[1])?;
     check_eq!(returns.last(), Some(&Return::FailedReply));
-    check_eq!(
-        actors[1].device().extended_error()?.param,
-        -(Errno::EPROTO as i32)
-    );
+    check_eq!(actors[1].device().extended_error()?.param, -(Errno::EPROTO as i32));
     take(&actors[0])?.free()?;
     reply(&actors[0], 0, &Parcel::new())?;
     actors[1].next_reply(limits::wait())?;
@@ -190,11 +170,7 @@ pub fn nested_oneway_call_does_not_go_to_the_waiting_thread(env: &Env) -> Result
     gets_nothing(&actors[0])?;
     reply(&actors[1], 0, &Parcel::new())?;
     actors[0].next_reply(limits::wait())?;
-    check_eq!(
-        take(&actors[0])?.incoming().code,
-        2,
-        "after the reply it takes it"
-    );
+    check_eq!(take(&actors[0])?.incoming().code, 2, "after the reply it takes it");
     Ok(())
 }
 

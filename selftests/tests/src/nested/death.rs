@@ -105,10 +105,7 @@ pub fn end_of_the_middle_fails_the_outer_call_once(env: &Env) -> Result<(), Fail
     }
     drop(actors.remove(1));
     reply(&actors[1], 0, &Parcel::from_bytes(*b"nobody there"))?;
-    check_matches!(
-        actors[1].read(limits::wait())?[..],
-        [Return::TransactionComplete]
-    );
+    check_matches!(actors[1].read(limits::wait())?[..], [Return::TransactionComplete]);
     dead_once(&actors[0])?;
     still_works(&stage, &actors[0])?;
     still_works(&stage, &actors[1])
@@ -125,10 +122,7 @@ pub fn end_of_the_innermost_unwinds_one_level(env: &Env) -> Result<(), Failure> 
     dead_once(&actors[1])?;
     gets_nothing(&actors[0])?;
     reply(&actors[1], 0, &Parcel::from_bytes(*b"my own answer"))?;
-    check_eq!(
-        actors[0].next_reply(limits::wait())?.0.data(),
-        b"my own answer"
-    );
+    check_eq!(actors[0].next_reply(limits::wait())?.0.data(), b"my own answer");
     Ok(())
 }
 
@@ -158,10 +152,7 @@ pub fn chain_with_two_dead_links_unwinds_to_the_caller(env: &Env) -> Result<(), 
     drop(actors.remove(1));
     drop(actors.remove(1));
     reply(&actors[1], 0, &Parcel::new())?;
-    check_matches!(
-        actors[1].read(limits::wait())?[..],
-        [Return::TransactionComplete]
-    );
+    check_matches!(actors[1].read(limits::wait())?[..], [Return::TransactionComplete]);
     dead_once(&actors[0])?;
     still_works(&stage, &actors[0])
 }
@@ -175,12 +166,7 @@ pub fn killed_middle_process_fails_the_outer_call(env: &Env) -> Result<(), Failu
     let middle = Peer::spawn(|channel| {
         let middle = actor_on(&path, Some(1 << 16))?;
         let handle = stage.obtain(&middle, number)?;
-        stage.publish_as(
-            &middle,
-            Node::new(0x200, 0),
-            Strength::Strong,
-            number_of_middle,
-        )?;
+        stage.publish_as(&middle, Node::new(0x200, 0), Strength::Strong, number_of_middle)?;
         channel.signal()?;
         take(&middle)?.free()?;
         send(&middle, handle, 2, 0, &Parcel::new())?;
@@ -195,10 +181,7 @@ pub fn killed_middle_process_fails_the_outer_call(env: &Env) -> Result<(), Failu
     take(&last)?.free()?;
     middle.kill()?;
     reply(&last, 0, &Parcel::new())?;
-    check_matches!(
-        last.read(limits::wait())?[..],
-        [Return::TransactionComplete]
-    );
+    check_matches!(last.read(limits::wait())?[..], [Return::TransactionComplete]);
     dead_once(&first)?;
     still_works(&stage, &first)
 }

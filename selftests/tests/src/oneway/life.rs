@@ -25,10 +25,7 @@ pub fn calls_survive_their_senders_end(env: &Env) -> Result<(), Failure> {
     drop(client);
     for code in 0..4 {
         let call = take(&server)?;
-        check_eq!(
-            (call.incoming().code, call.data()),
-            (code, vec![code as u8])
-        );
+        check_eq!((call.incoming().code, call.data()), (code, vec![code as u8]));
         call.free()?;
     }
     // The calls kept the node; now its last user is gone.
@@ -49,11 +46,7 @@ pub fn calls_to_a_dead_process_are_dead(env: &Env) -> Result<(), Failure> {
     // Its threads end before its nodes: a call may still slip in between.
     while oneway(&client, handle, 2, &Parcel::new())? != Return::DeadReply {
         if start.elapsed() > limits::wait() {
-            return Err(Failure::new(
-                "a call to a dead process",
-                "BR_DEAD_REPLY",
-                "success",
-            ));
+            return Err(Failure::new("a call to a dead process", "BR_DEAD_REPLY", "success"));
         }
     }
     check_eq!(pending(&client)?, []);
@@ -98,10 +91,7 @@ pub fn last_reference_may_go_while_calls_are_queued(env: &Env) -> Result<(), Fai
         call.free()?;
     }
     let returns = pending(&server)?;
-    check_eq!(
-        returns,
-        [Return::Release(NODE.name()), Return::Decrefs(NODE.name())]
-    );
+    check_eq!(returns, [Return::Release(NODE.name()), Return::Decrefs(NODE.name())]);
     Ok(())
 }
 
@@ -123,15 +113,7 @@ pub fn thread_that_exits_with_an_undelivered_call_frees_it(env: &Env) -> Result<
     set_nonblock(&server, true)?;
     let session = server.clone();
     sleeper.run(move || Ok(session.device().thread_exit()?))?;
-    check_eq!(
-        oneway(&client, handle, 2, &parcel)?,
-        DONE,
-        "its room is free again"
-    );
-    check_eq!(
-        take(&server)?.incoming().code,
-        2,
-        "the next call is delivered"
-    );
+    check_eq!(oneway(&client, handle, 2, &parcel)?, DONE, "its room is free again");
+    check_eq!(take(&server)?.incoming().code, 2, "the next call is delivered");
     Ok(())
 }

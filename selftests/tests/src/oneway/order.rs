@@ -54,11 +54,7 @@ pub fn only_one_call_of_a_node_is_out_at_a_time(env: &Env) -> Result<(), Failure
         check_eq!(call.incoming().code, code);
         check_eq!(pending(&server)?, [], "while call {code} is not freed");
         let session = server.clone();
-        check_eq!(
-            other.run(move || pending(&session))?,
-            [],
-            "for another thread"
-        );
+        check_eq!(other.run(move || pending(&session))?, [], "for another thread");
         call.free()?;
     }
     Ok(())
@@ -97,10 +93,7 @@ pub fn calls_of_two_clients_to_one_node_are_one_queue(env: &Env) -> Result<(), F
     let server = stage.actor()?;
     let clients = [stage.actor()?, stage.actor()?];
     let number = stage.publish(&server, NODE, binder_client::object::Strength::Strong)?;
-    let handles = [
-        stage.obtain(&clients[0], number)?,
-        stage.obtain(&clients[1], number)?,
-    ];
+    let handles = [stage.obtain(&clients[0], number)?, stage.obtain(&clients[1], number)?];
     let from = [0, 1, 1, 0, 1, 0, 0, 1];
     for (code, &from) in from.iter().enumerate() {
         oneway(&clients[from], handles[from], code as u32, &Parcel::new())?;
@@ -125,17 +118,10 @@ pub fn other_nodes_are_not_blocked(env: &Env) -> Result<(), Failure> {
     let first = take(&server)?;
     check_eq!(first.incoming().code, 1);
     let third = take(&server)?;
-    check_eq!(
-        (third.incoming().code, third.incoming().ptr),
-        (3, OTHER.ptr)
-    );
+    check_eq!((third.incoming().code, third.incoming().ptr), (3, OTHER.ptr));
     check_eq!(pending(&server)?, []);
     third.free()?;
-    check_eq!(
-        pending(&server)?,
-        [],
-        "the other node's end frees nothing here"
-    );
+    check_eq!(pending(&server)?, [], "the other node's end frees nothing here");
     first.free()?;
     check_eq!(take(&server)?.incoming().code, 2);
     Ok(())

@@ -60,11 +60,7 @@ pub fn half_of_the_mapping_and_not_a_byte_more(env: &Env) -> Result<(), Failure>
     check_eq!(oneway(&client, handle, 1, &bytes(HALF))?, DONE);
     no_room(&client, handle, &bytes(0))?;
     check_eq!(drain(&server)?, 1);
-    check_eq!(
-        oneway(&client, handle, 1, &bytes(HALF - 7))?,
-        DONE,
-        "rounded up"
-    );
+    check_eq!(oneway(&client, handle, 1, &bytes(HALF - 7))?, DONE, "rounded up");
     no_room(&client, handle, &bytes(0))
 }
 
@@ -73,11 +69,7 @@ pub fn many_small_calls_fill_exactly_half(env: &Env) -> Result<(), Failure> {
     let (server, client, handle) = pair(&stage, MAP)?;
     for round in 0..3 {
         for n in 0..HALF / 2048 {
-            check_eq!(
-                oneway(&client, handle, 1, &bytes(2048))?,
-                DONE,
-                "{round}.{n}"
-            );
+            check_eq!(oneway(&client, handle, 1, &bytes(2048))?, DONE, "{round}.{n}");
         }
         no_room(&client, handle, &bytes(1))?;
         check_eq!(drain(&server)?, HALF / 2048);
@@ -179,10 +171,7 @@ pub fn mapping_above_four_mib_counts_as_four(env: &Env) -> Result<(), Failure> {
     no_room(&client, handle, &bytes(2 * MIB + 1))?;
     check_eq!(oneway(&client, handle, 1, &bytes(2 * MIB))?, DONE);
     take(&server)?.free()?;
-    failed_with(
-        refused(&client, handle, 0, &bytes(4 * MIB + 1))?,
-        Errno::ENOSPC,
-    )
+    failed_with(refused(&client, handle, 0, &bytes(4 * MIB + 1))?, Errno::ENOSPC)
 }
 
 pub fn failed_call_gives_its_share_back(env: &Env) -> Result<(), Failure> {
@@ -191,10 +180,7 @@ pub fn failed_call_gives_its_share_back(env: &Env) -> Result<(), Failure> {
     let mut parcel = bytes(HALF / 2);
     parcel.handle(55);
     for _ in 0..5 {
-        failed_with(
-            refused(&client, handle, TF_ONE_WAY, &parcel)?,
-            Errno::EINVAL,
-        )?;
+        failed_with(refused(&client, handle, TF_ONE_WAY, &parcel)?, Errno::EINVAL)?;
     }
     check_eq!(oneway(&client, handle, 1, &bytes(HALF))?, DONE);
     Ok(())

@@ -20,10 +20,7 @@ const EXCLUSIVE: EpollFlags = EpollFlags::EPOLLEXCLUSIVE;
 /// The file is as good as new for this thread.
 fn still_works(session: &Session) -> Result<(), Failure> {
     send(session, NO_HANDLE, 1, 0)?;
-    check_eq!(
-        call_failure(session)?.command,
-        binder_client::uapi::BR_FAILED_REPLY
-    );
+    check_eq!(call_failure(session)?.command, binder_client::uapi::BR_FAILED_REPLY);
     let set = epoll(session.device(), LEVEL)?;
     send(session, NO_HANDLE, 1, 0)?;
     check_eq!(told(&set)?, true);
@@ -173,11 +170,7 @@ pub fn polling_process_is_killed(env: &Env) -> Result<(), Failure> {
         events(&set, limits::case()).map(drop)
     })?;
     child.wait()?;
-    asleep_in(
-        child.pid(),
-        child.pid(),
-        &[libc::SYS_epoll_wait, libc::SYS_epoll_pwait],
-    )?;
+    asleep_in(child.pid(), child.pid(), &[libc::SYS_epoll_wait, libc::SYS_epoll_pwait])?;
     child.kill()?;
     still_works(&nonblocking(env)?)
 }

@@ -18,10 +18,7 @@ pub mod wake;
 
 /// Opens with `O_NONBLOCK`.
 fn open_nonblocking(env: &Env) -> Result<Arc<Device>, Failure> {
-    let options = OpenAs {
-        nonblock: true,
-        ..Default::default()
-    };
+    let options = OpenAs { nonblock: true, ..Default::default() };
     Ok(Device::open_with(&env.device, options)?)
 }
 
@@ -50,9 +47,7 @@ fn events(set: &Epoll, time: Duration) -> Result<EpollFlags, Failure> {
     let mut events = [EpollEvent::empty(); 2];
     let timeout = EpollTimeout::try_from(time).unwrap_or(EpollTimeout::MAX);
     let count = set.wait(&mut events, timeout)?;
-    Ok(events[..count]
-        .iter()
-        .fold(EpollFlags::empty(), |all, event| all | event.events()))
+    Ok(events[..count].iter().fold(EpollFlags::empty(), |all, event| all | event.events()))
 }
 
 /// True if the device is readable in `set` within the time for what must come.

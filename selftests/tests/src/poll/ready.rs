@@ -167,10 +167,7 @@ pub fn serving_thread_is_not_readable_for_other_work(env: &Env) -> Result<(), Fa
     reply(&session)?;
     client.signal()?;
     let all = session.read_until(limits::wait(), |e| matches!(e, Return::Transaction(_)))?;
-    check_matches!(
-        all[..],
-        [Return::TransactionComplete, Return::Transaction(_)]
-    );
+    check_matches!(all[..], [Return::TransactionComplete, Return::Transaction(_)]);
     Ok(())
 }
 

@@ -99,9 +99,7 @@ pub fn own_reply_completion_wakes_own_epoll(env: &Env) -> Result<(), Failure> {
     check_eq!(told_now(&set)?, false);
     let parcel = Default::default();
     let mut commands = Commands::new();
-    commands
-        .free_buffer(request.into_address())
-        .reply(0, &parcel);
+    commands.free_buffer(request.into_address()).reply(0, &parcel);
     session.write(&commands)?;
     check_eq!(told(&set)?, true);
     check_eq!(session.read(limits::wait())?, [Return::TransactionComplete]);
@@ -200,10 +198,7 @@ pub fn poller_wakes_though_a_reader_takes_the_work(env: &Env) -> Result<(), Fail
         let session = Session::primed(&device)?;
         let mut got = Vec::new();
         while got.is_empty() {
-            check!(
-                session.readable(limits::wait())?,
-                "the second request comes"
-            );
+            check!(session.readable(limits::wait())?, "the second request comes");
             let outcome = session.write_read(&Commands::new(), READ_SIZE);
             if outcome.result != Err(Errno::EAGAIN) {
                 got = outcome.ok()?;

@@ -22,10 +22,7 @@ const LARGEST: usize = 76;
 
 /// Opens with `O_NONBLOCK`.
 fn open_nonblocking(env: &Env) -> Result<Arc<Device>, Failure> {
-    let options = OpenAs {
-        nonblock: true,
-        ..Default::default()
-    };
+    let options = OpenAs { nonblock: true, ..Default::default() };
     Ok(Device::open_with(&env.device, options)?)
 }
 

@@ -19,10 +19,7 @@ pub fn completions_are_packed(env: &Env) -> Result<(), Failure> {
     for code in 0..5 {
         send(&session, 0, code, TF_ONE_WAY)?;
     }
-    check_eq!(
-        session.read(limits::wait())?,
-        [Return::TransactionComplete; 5]
-    );
+    check_eq!(session.read(limits::wait())?, [Return::TransactionComplete; 5]);
     nothing_waits(&session)
 }
 
@@ -96,10 +93,7 @@ pub fn call_completes_with_its_reply(env: &Env) -> Result<(), Failure> {
     server.signal()?;
     let outcome = session.write_read(&Commands::new(), READ_SIZE);
     let all = outcome.returns()?;
-    check_matches!(
-        all[..],
-        [Return::Noop, Return::TransactionComplete, Return::Reply(_)]
-    );
+    check_matches!(all[..], [Return::Noop, Return::TransactionComplete, Return::Reply(_)]);
     server.join()
 }
 
@@ -115,14 +109,9 @@ pub fn reply_completes_at_once(env: &Env) -> Result<(), Failure> {
     let request = receive(&session)?;
     let parcel = Parcel::new();
     let mut commands = Commands::new();
-    commands
-        .free_buffer(request.into_address())
-        .reply(0, &parcel);
+    commands.free_buffer(request.into_address()).reply(0, &parcel);
     let outcome = session.write_read(&commands, READ_SIZE);
-    check_eq!(
-        outcome.returns()?,
-        [Return::Noop, Return::TransactionComplete]
-    );
+    check_eq!(outcome.returns()?, [Return::Noop, Return::TransactionComplete]);
     client.join()
 }
 
@@ -134,16 +123,9 @@ pub fn node_work_comes_ahead_of_the_completion(env: &Env) -> Result<(), Failure>
     let mut commands = Commands::new();
     commands.transaction(0, 1, TF_ONE_WAY, &parcel);
     let outcome = session.write_read(&commands, READ_SIZE);
-    let node = PtrCookie {
-        ptr: 0x10,
-        cookie: 0x20,
-    };
-    let expected = [
-        Return::Noop,
-        Return::Increfs(node),
-        Return::Acquire(node),
-        Return::TransactionComplete,
-    ];
+    let node = PtrCookie { ptr: 0x10, cookie: 0x20 };
+    let expected =
+        [Return::Noop, Return::Increfs(node), Return::Acquire(node), Return::TransactionComplete];
     check_eq!(outcome.returns()?, expected);
     Ok(())
 }

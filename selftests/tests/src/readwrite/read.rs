@@ -34,10 +34,7 @@ pub fn first_word_is_noop(env: &Env) -> Result<(), Failure> {
     queue_completions(&session, 1)?;
     let outcome = session.write_read(&Commands::new(), 256);
     check_eq!(outcome.result, Ok(()));
-    check_eq!(
-        outcome.returns()?,
-        [Return::Noop, Return::TransactionComplete]
-    );
+    check_eq!(outcome.returns()?, [Return::Noop, Return::TransactionComplete]);
     check_eq!(outcome.read_consumed, 8);
     Ok(())
 }
@@ -49,10 +46,7 @@ pub fn reading_on_writes_no_second_noop(env: &Env) -> Result<(), Failure> {
     let mut room = [0x55u8; 256];
     let outcome = read_to(&session, ReadTarget::Bytes(&mut room), 16);
     check_eq!((outcome.result, outcome.read_consumed), (Ok(()), 20));
-    check_eq!(
-        Returns::parse(&room[16..20])?,
-        [Return::TransactionComplete]
-    );
+    check_eq!(Returns::parse(&room[16..20])?, [Return::TransactionComplete]);
     Ok(())
 }
 
@@ -106,11 +100,7 @@ pub fn more_consumed_than_room_is_a_fault(env: &Env) -> Result<(), Failure> {
     for consumed in [101, 160, 1 << 40, u64::MAX] {
         let mut room = GuardedBuffer::with_bytes(&[0x55; 512])?;
         let outcome = read_to(&session, ReadTarget::Guarded(&mut room, 100), consumed);
-        check_eq!(
-            outcome.result,
-            Err(Errno::EFAULT),
-            "{consumed} consumed of 100"
-        );
+        check_eq!(outcome.result, Err(Errno::EFAULT), "{consumed} consumed of 100");
         check!(room.to_vec() == [0x55; 512], "nothing is written");
     }
     check_eq!(session.read(limits::wait())?, [Return::TransactionComplete]);
@@ -240,9 +230,6 @@ pub fn oneway_queue_goes_on_after_a_failed_delivery(env: &Env) -> Result<(), Fai
     send(&session, 0, 1, TF_ONE_WAY)?;
     send(&session, 0, 2, TF_ONE_WAY)?;
     let all = session.read(limits::wait())?;
-    check_matches!(
-        all[..],
-        [Return::TransactionComplete, Return::TransactionComplete]
-    );
+    check_matches!(all[..], [Return::TransactionComplete, Return::TransactionComplete]);
     server.join()
 }

@@ -93,10 +93,7 @@ pub fn failed_oneway_call_stops_too(env: &Env) -> Result<(), Failure> {
 pub fn failed_reply_stops_too(env: &Env) -> Result<(), Failure> {
     let server = manager(&env.device, |session, _| {
         let request = receive(session)?;
-        let bad = TransactionData {
-            offsets_size: 3,
-            ..Default::default()
-        };
+        let bad = TransactionData { offsets_size: 3, ..Default::default() };
         let mut commands = Commands::new();
         commands.command(BC_REPLY, &bad);
         commands.free_buffer(request.into_address());
@@ -154,11 +151,7 @@ pub fn second_call_in_one_write_fails(env: &Env) -> Result<(), Failure> {
     commands.transaction(0, 2, 0, &parcel).enter_looper();
     let outcome = session.write_read(&commands, 256);
     wrote(&outcome, Ok(()), 2 * TRANSACTION)?;
-    let all = [
-        Return::Noop,
-        Return::TransactionComplete,
-        Return::FailedReply,
-    ];
+    let all = [Return::Noop, Return::TransactionComplete, Return::FailedReply];
     check_eq!(outcome.returns()?, all);
     server.signal()?;
     finish_call(&session)?;

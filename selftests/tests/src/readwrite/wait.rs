@@ -33,10 +33,7 @@ pub fn non_blocking_read_finds_work(env: &Env) -> Result<(), Failure> {
     let session = nonblocking(env)?;
     send(&session, 0, 1, TF_ONE_WAY)?;
     let outcome = session.write_read(&Commands::new(), READ_SIZE);
-    check_eq!(
-        outcome.returns()?,
-        [Return::Noop, Return::TransactionComplete]
-    );
+    check_eq!(outcome.returns()?, [Return::Noop, Return::TransactionComplete]);
     nothing_waits(&session)
 }
 
@@ -59,10 +56,7 @@ pub fn non_blocking_read_returns_a_deferred_completion(env: &Env) -> Result<(), 
     send(&session, 0, 1, 0)?;
     let outcome = session.write_read(&Commands::new(), READ_SIZE);
     check_eq!(outcome.result, Ok(()));
-    check_eq!(
-        outcome.returns()?,
-        [Return::Noop, Return::TransactionComplete]
-    );
+    check_eq!(outcome.returns()?, [Return::Noop, Return::TransactionComplete]);
     nothing_waits(&session)?;
     server.signal()?;
     finish_call(&session)?;
@@ -114,10 +108,7 @@ pub fn write_and_read_waits_after_writing(env: &Env) -> Result<(), Failure> {
     commands.transaction(0, 1, 0, &parcel);
     let outcome = session.write_read(&commands, READ_SIZE);
     let all = outcome.returns()?;
-    check_matches!(
-        all[..],
-        [Return::Noop, Return::TransactionComplete, Return::Reply(_)]
-    );
+    check_matches!(all[..], [Return::Noop, Return::TransactionComplete, Return::Reply(_)]);
     server.join()
 }
 
@@ -226,9 +217,6 @@ pub fn work_is_not_lost_to_signals(env: &Env) -> Result<(), Failure> {
         server.kill_with(Signal::SIGCONT)?;
         server.wait()?;
     }
-    check!(
-        session.readable(limits::wait())?,
-        "the completions are there"
-    );
+    check!(session.readable(limits::wait())?, "the completions are there");
     server.join()
 }

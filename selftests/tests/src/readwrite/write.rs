@@ -157,19 +157,13 @@ pub fn bad_write_buffer_is_a_fault(env: &Env) -> Result<(), Failure> {
     // At the top of the address space the sum of address and size wraps: there
     // the end may seem to lie before the start.
     for bad in [BadAddress::Null, BadAddress::Kernel] {
-        let raw = Raw {
-            write_buffer: bad.address(),
-            write_size: 4,
-            ..Raw::new(&[], ReadTarget::None)
-        };
+        let raw =
+            Raw { write_buffer: bad.address(), write_size: 4, ..Raw::new(&[], ReadTarget::None) };
         wrote(&session.write_read_raw(raw), Err(Errno::EFAULT), 0)?;
     }
     // And if nothing is to be written, the address does not matter.
     for bad in BadAddress::ALL {
-        let raw = Raw {
-            write_buffer: bad.address(),
-            ..Raw::new(&[], ReadTarget::None)
-        };
+        let raw = Raw { write_buffer: bad.address(), ..Raw::new(&[], ReadTarget::None) };
         wrote(&session.write_read_raw(raw), Ok(()), 0)?;
     }
     Ok(())
@@ -179,16 +173,10 @@ pub fn bad_write_buffer_is_a_fault(env: &Env) -> Result<(), Failure> {
 #[track_caller]
 fn write_guarded(session: &Session, bytes: &[u8], size: u64) -> Result<(Errno, u64), Failure> {
     let buffer = GuardedBuffer::with_bytes(bytes)?;
-    let raw = Raw {
-        write_buffer: buffer.address(),
-        write_size: size,
-        ..Raw::new(&[], ReadTarget::None)
-    };
+    let raw =
+        Raw { write_buffer: buffer.address(), write_size: size, ..Raw::new(&[], ReadTarget::None) };
     let outcome = session.write_read_raw(raw);
-    Ok((
-        outcome.result.err().unwrap_or(Errno::from_raw(0)),
-        outcome.write_consumed,
-    ))
+    Ok((outcome.result.err().unwrap_or(Errno::from_raw(0)), outcome.write_consumed))
 }
 
 pub fn command_cut_by_a_forbidden_page_is_a_fault(env: &Env) -> Result<(), Failure> {
@@ -288,10 +276,7 @@ pub fn many_commands_in_one_write(env: &Env) -> Result<(), Failure> {
 pub fn freeing_unknown_buffers_is_ignored(env: &Env) -> Result<(), Failure> {
     let _manager = manager(&env.device, |session, _| serve_for_ever(session))?;
     let session = nonblocking(env)?;
-    let base = session
-        .device()
-        .mapping()
-        .map_or(0, |region| region.address());
+    let base = session.device().mapping().map_or(0, |region| region.address());
     let mut commands = Commands::new();
     for address in [0, 1, base, base + 8, base + (1 << 20), u64::MAX, 1 << 63] {
         commands.free_buffer(address);

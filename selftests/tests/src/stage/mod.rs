@@ -9,6 +9,7 @@
 // Each test program uses a part of this module.
 #![allow(dead_code)]
 
+pub mod duo;
 pub mod worker;
 
 use std::cell::Cell;
@@ -31,7 +32,7 @@ use binder_client::{check, check_eq, limits, Errno};
 use nix::fcntl::{FcntlArg, OFlag};
 
 /// Broker's method: keep the node in the request under the number that follows it.
-const PUT: u32 = 1;
+pub const PUT: u32 = 1;
 /// Broker's method: reply with the node of a number.
 const GET: u32 = 2;
 /// Broker's method: let go of the node of a number.
@@ -53,29 +54,17 @@ pub struct Node {
 impl Node {
     /// A node without flags.
     pub const fn new(ptr: u64, cookie: u64) -> Self {
-        Node {
-            ptr,
-            cookie,
-            flags: 0,
-        }
+        Node { ptr, cookie, flags: 0 }
     }
 
     /// The node in the form of the reference returns.
     pub fn name(self) -> PtrCookie {
-        PtrCookie {
-            ptr: self.ptr,
-            cookie: self.cookie,
-        }
+        PtrCookie { ptr: self.ptr, cookie: self.cookie }
     }
 
     /// The object that sends it.
     pub fn object(self, strength: Strength) -> Object {
-        Object::Binder {
-            strength,
-            ptr: self.ptr,
-            cookie: self.cookie,
-            flags: self.flags,
-        }
+        Object::Binder { strength, ptr: self.ptr, cookie: self.cookie, flags: self.flags }
     }
 }
 
@@ -97,11 +86,7 @@ impl Stage {
     pub fn on(device: &Path) -> Result<Self, Failure> {
         let mut kept = HashMap::new();
         let broker = spawn_manager(device, move |request| serve(request, &mut kept))?;
-        Ok(Stage {
-            device: device.to_owned(),
-            broker,
-            next: Cell::new(1),
-        })
+        Ok(Stage { device: device.to_owned(), broker, next: Cell::new(1) })
     }
 
     /// The broker.
@@ -175,15 +160,8 @@ impl Stage {
     pub fn obtain(&self, client: &Session, number: u32) -> Result<u32, Failure> {
         let (reply, _) = exchange(client, 0, GET, 0, Parcel::new().u32(number))?;
         let object = reply.objects()?.first().copied();
-        let Some(Object::Handle {
-            strength, handle, ..
-        }) = object
-        else {
-            return Err(Failure::new(
-                "the broker's reply",
-                "a handle",
-                format!("{object:?}"),
-            ));
+        let Some(Object::Handle { strength, handle, .. }) = object else {
+            return Err(Failure::new("the broker's reply", "a handle", format!("{object:?}")));
         };
         let mut commands = Commands::new();
         commands.take_ref(strength, handle);
@@ -219,10 +197,7 @@ fn serve(request: &mut Request<'_>, kept: &mut HashMap<u32, Object>) -> Result<A
     match request.code() {
         PUT => {
             let object = request.received().objects()?[0];
-            if let Object::Handle {
-                strength, handle, ..
-            } = object
-            {
+            if let Object::Handle { strength, handle, .. } = object {
                 commands.take_ref(strength, handle);
             }
             kept.insert(number(24), object);
@@ -233,10 +208,7 @@ fn serve(request: &mut Request<'_>, kept: &mut HashMap<u32, Object>) -> Result<A
             }
         }
         DROP => {
-            if let Some(Object::Handle {
-                strength, handle, ..
-            }) = kept.remove(&number(0))
-            {
+            if let Some(Object::Handle { strength, handle, .. }) = kept.remove(&number(0)) {
                 commands.drop_ref(strength, handle);
             }
         }
@@ -248,20 +220,13 @@ fn serve(request: &mut Request<'_>, kept: &mut HashMap<u32, Object>) -> Result<A
 
 /// An actor on any device.
 pub fn actor_on(path: &Path, map: Option<usize>) -> Result<Session, Failure> {
-    let options = OpenAs {
-        map,
-        nonblock: true,
-    };
+    let options = OpenAs { map, nonblock: true };
     Ok(Session::primed(&Device::open_with(path, options)?)?)
 }
 
 /// Makes an actor's reads block, or not.
 pub fn set_nonblock(session: &Session, nonblock: bool) -> Result<(), Failure> {
-    let flags = if nonblock {
-        OFlag::O_RDWR | OFlag::O_NONBLOCK
-    } else {
-        OFlag::O_RDWR
-    };
+    let flags = if nonblock { OFlag::O_RDWR | OFlag::O_NONBLOCK } else { OFlag::O_RDWR };
     nix::fcntl::fcntl(&**session.device(), FcntlArg::F_SETFL(flags))?;
     Ok(())
 }
@@ -314,11 +279,7 @@ pub fn pending(session: &Session) -> Result<Vec<Return>, Failure> {
         }
         all.extend(outcome.ok()?);
     }
-    Err(Failure::new(
-        "returns",
-        "an end",
-        "10,000 reads without one",
-    ))
+    Err(Failure::new("returns", "an end", "10,000 reads without one"))
 }
 
 /// As [`pending`] without news of references, which come when others die.
@@ -374,11 +335,7 @@ pub fn refusal(session: &Session) -> Result<(Return, ExtendedError), Failure> {
 #[track_caller]
 pub fn failed_with(seen: (Return, ExtendedError), errno: Errno) -> Result<(), Failure> {
     let told = (seen.0, seen.1.command, seen.1.param);
-    let expected = (
-        Return::FailedReply,
-        binder_client::uapi::BR_FAILED_REPLY,
-        -(errno as i32),
-    );
+    let expected = (Return::FailedReply, binder_client::uapi::BR_FAILED_REPLY, -(errno as i32));
     binder_client::ktap::equal("return and extended error", told, expected)
 }
 
@@ -408,10 +365,6 @@ pub fn round_trip(client: &Session, handle: u32, server: &Session) -> Result<(),
 pub fn error_of<T: std::fmt::Debug>(result: Result<T, Error>) -> Result<Error, Failure> {
     match result {
         Err(error) => Ok(error),
-        Ok(value) => Err(Failure::new(
-            "an operation",
-            "an error",
-            format!("{value:?}"),
-        )),
+        Ok(value) => Err(Failure::new("an operation", "an error", format!("{value:?}"))),
     }
 }

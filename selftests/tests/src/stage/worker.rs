@@ -43,11 +43,7 @@ impl Worker {
         let (sender, result) = channel();
         let job = move || drop(sender.send(job()));
         if self.jobs.send(Box::new(job)).is_err() {
-            return Err(Failure::new(
-                "a thread of the test",
-                "to live",
-                "it is gone",
-            ));
+            return Err(Failure::new("a thread of the test", "to live", "it is gone"));
         }
         Ok(Pending { result })
     }
@@ -72,11 +68,7 @@ impl<T> Pending<T> {
     pub fn wait(self) -> Result<T, Failure> {
         match self.result.recv_timeout(limits::wait()) {
             Ok(value) => Ok(value),
-            Err(error) => Err(Failure::new(
-                "a thread's result",
-                "to come",
-                error.to_string(),
-            )),
+            Err(error) => Err(Failure::new("a thread's result", "to come", error.to_string())),
         }
     }
 
@@ -86,12 +78,12 @@ impl<T> Pending<T> {
     }
 }
 
-/// Waits until a thread of this process sleeps in an ioctl.
+/// Waits until a thread of any process sleeps in an ioctl.
 ///
 /// The kernel tells the system call of a thread only while it sleeps. A number
 /// that differs from machine to machine, so it is asked for.
 pub fn asleep_in_ioctl(tid: i32) -> Result<(), Failure> {
-    let path = format!("/proc/self/task/{tid}/syscall");
+    let path = format!("/proc/{tid}/syscall");
     let expected = format!("{} ", nix::libc::SYS_ioctl);
     let start = Instant::now();
     loop {

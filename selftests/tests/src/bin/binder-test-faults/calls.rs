@@ -53,24 +53,17 @@ pub fn first_call(env: &Env) -> Result<(), Failure> {
 }
 
 pub fn oneway_call(env: &Env) -> Result<(), Failure> {
-    sweep_call(env, TF_ONE_WAY, nothing, || {
-        Ok(Parcel::from_bytes(*b"hello"))
-    })
+    sweep_call(env, TF_ONE_WAY, nothing, || Ok(Parcel::from_bytes(*b"hello")))
 }
 
 pub fn large_call(env: &Env) -> Result<(), Failure> {
-    sweep_call(env, 0, nothing, || {
-        Ok(Parcel::from_bytes(vec![7u8; 100_000]))
-    })
+    sweep_call(env, 0, nothing, || Ok(Parcel::from_bytes(vec![7u8; 100_000])))
 }
 
 pub fn call_with_new_nodes(env: &Env) -> Result<(), Failure> {
     sweep_call(env, 0, nothing, || {
         let mut parcel = Parcel::new();
-        parcel
-            .binder(0x1000, 1)
-            .weak_binder(0x2000, 2)
-            .binder(0x1000, 1);
+        parcel.binder(0x1000, 1).weak_binder(0x2000, 2).binder(0x1000, 1);
         Ok(parcel)
     })
 }

@@ -107,10 +107,7 @@ pub fn succeeds(session: &Session) -> Result<(), Failure> {
     loop {
         let batch = take_batch(session, PATIENCE)?;
         if let Some(end) = batch.iter().find(|entry| is_end(entry)) {
-            check!(
-                matches!(end, Return::Reply(_)),
-                "a call without failures is answered"
-            );
+            check!(matches!(end, Return::Reply(_)), "a call without failures is answered");
             return Ok(());
         }
     }

@@ -21,10 +21,7 @@ pub fn opening(env: &Env) -> Result<(), Failure> {
     let witness = Witness::spawn(&env.device)?;
     sweep(|shot| {
         let result = shot.fire(|| Device::open_unmapped(&env.device))?;
-        check!(
-            shot.fired() || result.is_ok(),
-            "opening works when nothing fails"
-        );
+        check!(shot.fired() || result.is_ok(), "opening works when nothing fails");
         if let Ok(device) = result {
             device.map(DEFAULT_MAP)?;
             works(&Session::new(&device))?;
@@ -61,9 +58,7 @@ pub fn first_ioctl_of_a_thread(env: &Env) -> Result<(), Failure> {
                 works(&Session::new(&device))?;
                 Ok(device.thread_exit()?)
             });
-            thread
-                .join()
-                .unwrap_or_else(|_| Err(Failure::new("the thread", "its end", "a panic")))
+            thread.join().unwrap_or_else(|_| Err(Failure::new("the thread", "its end", "a panic")))
         })
     })?;
     drop(device);
@@ -123,10 +118,7 @@ pub fn closing(env: &Env) -> Result<(), Failure> {
         let mut parcel = Parcel::new();
         parcel.binder(0x1000, 1).binder(0x2000, 2);
         let mut commands = Commands::new();
-        commands
-            .acquire(0)
-            .request_death(0, 1)
-            .transaction(0, KEEP, 0, &parcel);
+        commands.acquire(0).request_death(0, 1).transaction(0, KEEP, 0, &parcel);
         session.write(&commands)?;
         succeeds(&session)?;
         // Left unread.

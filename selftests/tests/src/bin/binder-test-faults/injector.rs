@@ -70,10 +70,7 @@ impl Injector {
 fn set_switches() -> Result<(), Failure> {
     let base = Path::new("/sys/kernel/debug");
     if !base.join("failslab").exists() {
-        skip!(
-            "needs CONFIG_FAILSLAB, and debugfs mounted at {}",
-            base.display()
-        );
+        skip!("needs CONFIG_FAILSLAB, and debugfs mounted at {}", base.display());
     }
     for (name, value) in SWITCHES {
         let path = base.join(name);
@@ -131,17 +128,9 @@ pub fn sweep(mut attempt: impl FnMut(&mut Shot) -> Result<(), Failure>) -> Resul
 
 fn with_number(failure: Failure, n: u32) -> Failure {
     match failure {
-        Failure::Fail {
-            what,
-            expected,
-            seen,
-            place,
-        } => Failure::Fail {
-            what: format!("{what} (failure number {n})"),
-            expected,
-            seen,
-            place,
-        },
+        Failure::Fail { what, expected, seen, place } => {
+            Failure::Fail { what: format!("{what} (failure number {n})"), expected, seen, place }
+        }
         skip => skip,
     }
 }

@@ -40,11 +40,7 @@ impl Pair {
         become_manager_with_flags(&device, FLAT_BINDER_FLAG_ACCEPTS_FDS)?;
         let client = Peer::spawn(|channel| call_whenever_told(path, channel))?;
         Session::primed(&device)?;
-        let mut pair = Pair {
-            session: looper(&device)?,
-            client,
-            descriptors: BTreeSet::new(),
-        };
+        let mut pair = Pair { session: looper(&device)?, client, descriptors: BTreeSet::new() };
         // One call without failures, so that nothing is new for the first attempt.
         pair.start_call()?;
         check_eq!(pair.end_of_call()?, "reply");
@@ -55,10 +51,7 @@ impl Pair {
     /// Lets the client call and waits until the call is there.
     fn start_call(&self) -> Result<(), Failure> {
         self.client.signal()?;
-        check!(
-            self.session.readable(limits::wait())?,
-            "the client's call comes"
-        );
+        check!(self.session.readable(limits::wait())?, "the client's call comes");
         Ok(())
     }
 
@@ -85,9 +78,7 @@ impl Pair {
             close_received(&request.objects()?)?;
             let parcel = Parcel::new();
             let mut commands = Commands::new();
-            commands
-                .free_buffer(request.into_address())
-                .reply(0, &parcel);
+            commands.free_buffer(request.into_address()).reply(0, &parcel);
             self.session.write(&commands)?;
         }
         Ok(())
@@ -98,17 +89,11 @@ impl Pair {
     /// A thread that cannot be told what it got cannot close it: the driver may
     /// leave that much, as long as it belongs to one call.
     fn close_strays(&self, most: usize) -> Result<(), Failure> {
-        let strays: Vec<i32> = descriptors()?
-            .difference(&self.descriptors)
-            .copied()
-            .collect();
+        let strays: Vec<i32> = descriptors()?.difference(&self.descriptors).copied().collect();
         for &stray in &strays {
             nix::unistd::close(stray)?;
         }
-        check!(
-            strays.len() <= most,
-            "at most {most} descriptors are left, not {strays:?}"
-        );
+        check!(strays.len() <= most, "at most {most} descriptors are left, not {strays:?}");
         Ok(())
     }
 }
@@ -154,9 +139,7 @@ fn call_whenever_told(path: &Path, channel: &Channel) -> Result<(), Failure> {
         let end = match session.next_reply(limits::wait()) {
             Ok((reply, returns)) => {
                 close_received(&reply.objects()?)?;
-                returns
-                    .into_iter()
-                    .try_for_each(|entry| answer_reference(&session, entry))?;
+                returns.into_iter().try_for_each(|entry| answer_reference(&session, entry))?;
                 "reply"
             }
             Err(Error::Failed(_)) => "failed",
@@ -189,10 +172,7 @@ pub fn receiving_of_a_call(env: &Env) -> Result<(), Failure> {
             pair.session = looper(&pair.session.device().clone())?;
         }
         let end = pair.end_of_call()?;
-        check!(
-            shot.fired() || end == "reply",
-            "a call without failures is answered"
-        );
+        check!(shot.fired() || end == "reply", "a call without failures is answered");
         // One stray at most, and only of a call that the server knows nothing of.
         pair.close_strays(usize::from(end != "reply"))?;
         pair.start_call()?;
@@ -206,10 +186,7 @@ pub fn sending_of_a_reply(env: &Env) -> Result<(), Failure> {
     let file = File::open("/dev/null")?;
     let mut own = descriptors()?;
     own.retain(|fd| !pair.descriptors.contains(fd));
-    let pair = Pair {
-        descriptors: &pair.descriptors | &own,
-        ..pair
-    };
+    let pair = Pair { descriptors: &pair.descriptors | &own, ..pair };
     sweep(|shot| {
         pair.start_call()?;
         let (request, returns) = pair.session.next_transaction(limits::wait())?;
@@ -220,9 +197,7 @@ pub fn sending_of_a_reply(env: &Env) -> Result<(), Failure> {
         let mut parcel = Parcel::new();
         parcel.binder(0x3000, 3).fd(&file).bytes(&[5u8; 6000]);
         let mut commands = Commands::new();
-        commands
-            .free_buffer(request.into_address())
-            .reply(0, &parcel);
+        commands.free_buffer(request.into_address()).reply(0, &parcel);
         let raw = Raw::new(commands.as_bytes(), ReadTarget::None);
         let outcome = shot.fire(|| pair.session.write_read_raw(raw))?;
         check_outcome(shot, &outcome)?;
@@ -234,10 +209,7 @@ pub fn sending_of_a_reply(env: &Env) -> Result<(), Failure> {
             pair.session.write(&commands)?;
         }
         let end = pair.end_of_call()?;
-        check!(
-            shot.fired() || end == "reply",
-            "a reply without failures arrives"
-        );
+        check!(shot.fired() || end == "reply", "a reply without failures arrives");
         pair.start_call()?;
         check_eq!(pair.end_of_call()?, "reply", "end of the next call");
         pair.close_strays(0)

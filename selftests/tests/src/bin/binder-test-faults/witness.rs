@@ -44,11 +44,7 @@ impl Witness {
         let peer = spawn_manager_with_flags(path, FLAT_BINDER_FLAG_ACCEPTS_FDS, move |request| {
             serve(request, &mut kept)
         })?;
-        let mut witness = Witness {
-            _peer: peer,
-            path: path.to_owned(),
-            descriptors: 0,
-        };
+        let mut witness = Witness { _peer: peer, path: path.to_owned(), descriptors: 0 };
         // The first answer opens nothing new, but the handle is checked.
         witness.descriptors = witness.state()?;
         Ok(witness)
@@ -57,11 +53,7 @@ impl Witness {
     /// Checks that the witness holds no descriptor, no reference and no buffer
     /// of anyone, after letting go of what it was asked to keep.
     pub fn check_clean(&self) -> Result<(), Failure> {
-        check_eq!(
-            self.state()?,
-            self.descriptors,
-            "descriptors of the receiving process"
-        );
+        check_eq!(self.state()?, self.descriptors, "descriptors of the receiving process");
         Ok(())
     }
 
@@ -79,19 +71,11 @@ impl Witness {
         let mut parcel = Parcel::new();
         parcel.binder(0x5000, 0x5000);
         let answer = ask(&session, STATE, &parcel)?;
-        let word = |at: usize| {
-            answer
-                .get(at..at + 4)
-                .and_then(|bytes| bytes.try_into().ok())
-        };
+        let word = |at: usize| answer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
         let (Some(descriptors), Some(handle)) = (word(0), word(4)) else {
             fail!("an answer of {} bytes", answer.len());
         };
-        check_eq!(
-            u32::from_ne_bytes(handle),
-            1,
-            "handle of a new node in an idle process"
-        );
+        check_eq!(u32::from_ne_bytes(handle), 1, "handle of a new node in an idle process");
         Ok(u32::from_ne_bytes(descriptors))
     }
 }
@@ -124,9 +108,7 @@ fn serve(
         DROP => kept.clear(),
         STATE => {
             let count = std::fs::read_dir("/proc/self/fd")?.count();
-            reply
-                .u32(u32::try_from(count)?)
-                .u32(request.received().handle(0)?);
+            reply.u32(u32::try_from(count)?).u32(request.received().handle(0)?);
         }
         code => fail!("a call with code {code}"),
     }
