@@ -97,7 +97,9 @@ fn ids() {
         let rng = &mut Rng::new(1);
         let mut pool = filled(used);
         pool.install(&mut pool.grow_request().unwrap().allocate().ok());
-        let victims: Vec<u32> = (0..1 << 20).map(|_| rng.below(used as usize) as u32).collect();
+        let victims: Vec<u32> = (0..1 << 20)
+            .map(|_| rng.below(used as usize) as u32)
+            .collect();
         let mut next = victims.iter().cycle();
         let churn = time(1 << 20, || {
             pool.release(*next.next().unwrap()).unwrap();

@@ -42,7 +42,9 @@ fn tokens(text: &str) -> Vec<String> {
         code.push(' ');
     }
     let code = code.replace("\\\n", " ");
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let lines = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
     let mut tokens = vec![String::new()];
     for c in lines.flat_map(|line| line.chars().chain([' '])) {
         if c.is_alphanumeric() || c == '_' {
@@ -117,7 +119,11 @@ fn struct_names(tokens: &[String], at: usize, names: &mut BTreeSet<String>) -> u
     }
     names.insert(format!("type {tag}"));
     let (members, end) = members(tokens, at + 3);
-    names.extend(members.iter().map(|member| format!("member {tag}.{member}")));
+    names.extend(
+        members
+            .iter()
+            .map(|member| format!("member {tag}.{member}")),
+    );
     end
 }
 
@@ -136,7 +142,11 @@ fn members(tokens: &[String], mut at: usize) -> (Vec<String>, usize) {
         let is_array = tokens[at - 1] == "]";
         let brackets = tokens[..at].iter().rev().take_while(|t| *t != "[").count();
         let name = &tokens[if is_array { at - brackets - 2 } else { at - 1 }];
-        let prefix = if name == "}" { String::new() } else { format!("{name}.") };
+        let prefix = if name == "}" {
+            String::new()
+        } else {
+            format!("{name}.")
+        };
         all.extend(inner.iter().map(|member| format!("{prefix}{member}")));
         if name != "}" {
             all.push(name.clone());
@@ -183,11 +193,20 @@ fn values(which: &str, texts: &[String; 3], c: &str, flags: &[&str]) -> BTreeMap
     fs::write(folder.join("names.c"), c).unwrap();
     let cc = env::var("CC").unwrap_or("cc".into());
     let mut compile = Command::new(&cc);
-    compile.args(["-std=c11", "-Wall", "-Werror", "-Wno-pointer-arith"]).args(flags);
-    compile.arg("-I").arg(&folder).arg("-o").arg(folder.join("names"));
+    compile
+        .args(["-std=c11", "-Wall", "-Werror", "-Wno-pointer-arith"])
+        .args(flags);
+    compile
+        .arg("-I")
+        .arg(&folder)
+        .arg("-o")
+        .arg(folder.join("names"));
     let status = compile.arg(folder.join("names.c")).status();
     let status = status.unwrap_or_else(|e| panic!("can not run {cc}, a C compiler is needed: {e}"));
-    assert!(status.success(), "{cc} does not compile {which} headers; see above");
+    assert!(
+        status.success(),
+        "{cc} does not compile {which} headers; see above"
+    );
     let output = Command::new(folder.join("names")).output().unwrap();
     fs::remove_dir_all(&folder).unwrap();
     let lines = String::from_utf8(output.stdout).unwrap();
@@ -205,7 +224,11 @@ fn every_name_has_the_value_of_the_kernel() {
     let theirs = read(&Path::new(&kernel).join("include/uapi/linux/android"));
     let our_names: BTreeSet<_> = ours.iter().flat_map(|text| names(text)).collect();
     let their_names: BTreeSet<_> = theirs.iter().flat_map(|text| names(text)).collect();
-    assert!(their_names.len() > 190, "only {} names found", their_names.len());
+    assert!(
+        their_names.len() > 190,
+        "only {} names found",
+        their_names.len()
+    );
 
     let missing: Vec<_> = their_names.difference(&our_names).collect();
     let added: Vec<_> = our_names.difference(&their_names).collect();
@@ -230,7 +253,10 @@ fn every_name_has_the_value_of_the_kernel() {
 #[test]
 fn values_that_need_no_kernel() {
     let ours = read(&project().join("uapi/linux/android"));
-    let names = ["const TF_DEFER_COMPLETE", "type struct binder_handle_cookie"];
+    let names = [
+        "const TF_DEFER_COMPLETE",
+        "type struct binder_handle_cookie",
+    ];
     let names = BTreeSet::from(names.map(String::from));
     let values = values("own", &ours, &program(&names), &[]);
     assert_eq!(values["const TF_DEFER_COMPLETE"], "128");
