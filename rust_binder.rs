@@ -35,6 +35,8 @@ mod chunked;
 mod id_pool;
 #[allow(dead_code)]
 mod range_alloc;
+#[allow(dead_code)]
+mod slot_table;
 
 use ffi::device::DeviceNode;
 use reports::Reports;

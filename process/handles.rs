@@ -15,13 +15,13 @@ use kernel::{
 
 use super::Process;
 use crate::{
-    chunked::{ChunkRequest, Chunked, Storage},
     debug,
     defs::Strength,
     error::TransactionError,
     grow::{give_back, retry, Attempt, Request},
     id_pool::{self, IdPool, Keep},
     node::{death::Death, Node, NodeClaim},
+    slot_table::{self, SlotTable, Slots},
 };
 
 /// Handles in one allocation.
@@ -35,7 +35,7 @@ const CHUNK: usize = 64;
 /// `by_node` leads from its node to it.
 pub(crate) struct HandleTable {
     ids: IdPool,
-    entries: Chunked<Option<Handle>, CHUNK>,
+    entries: SlotTable<Handle, CHUNK>,
     by_node: RBTree<usize, u32>,
     dead: bool,
 }
@@ -71,13 +71,13 @@ type Removed = (Option<Handle>, Option<RBTreeNode<usize, u32>>);
 enum Need {
     Entry(Arc<Node>),
     Ids(id_pool::GrowRequest),
-    Chunk(ChunkRequest<CHUNK>),
+    Slots(slot_table::GrowRequest<Handle, CHUNK>),
 }
 
 enum Got {
     Entry(NewEntry),
     Ids(id_pool::Block),
-    Chunk(Storage<Option<Handle>, CHUNK>),
+    Slots(Slots<Handle, CHUNK>),
 }
 
 struct NewEntry {
@@ -96,7 +96,7 @@ impl Request for Need {
                 weak_claim: node.claim(Strength::Weak, None),
             }),
             Need::Ids(request) => Got::Ids(request.allocate()?),
-            Need::Chunk(request) => Got::Chunk(request.allocate(|_| None)?),
+            Need::Slots(request) => Got::Slots(request.allocate()?),
         })
     }
 }
@@ -105,14 +105,14 @@ impl HandleTable {
     pub(super) fn new() -> Self {
         Self {
             ids: IdPool::new(),
-            entries: Chunked::new(),
+            entries: SlotTable::new(),
             by_node: RBTree::new(),
             dead: false,
         }
     }
 
     pub(super) fn get(&mut self, handle: u32) -> Option<&mut Handle> {
-        self.entries.get_mut(handle as usize)?.as_mut()
+        self.entries.get_mut(handle)
     }
 
     fn of_node(&self, node: &Arc<Node>) -> Option<u32> {
@@ -150,8 +150,8 @@ impl HandleTable {
         let Some(id) = self.ids.find(lowest) else {
             return Err(self.ids.grow_request().map(Need::Ids));
         };
-        if id as usize >= self.entries.len() {
-            return Err(self.entries.request().map(Need::Chunk));
+        if id as usize >= self.entries.capacity() {
+            return Err(self.entries.grow_request().map(Need::Slots));
         }
         if self.ids.reserve(id).is_err() {
             return Err(None);
@@ -173,31 +173,26 @@ impl HandleTable {
             Strength::Strong => (1, 0, Some(claim), None),
             Strength::Weak => (0, 1, None, Some(claim)),
         };
-        if let Some(place) = self.entries.get_mut(id as usize) {
-            *place = Some(Handle {
-                strong,
-                weak,
-                strong_claim,
-                weak_claim: new.weak_claim,
-                death: None,
-            });
-        }
+        let handle = Handle {
+            strong,
+            weak,
+            strong_claim,
+            weak_claim: new.weak_claim,
+            death: None,
+        };
+        // The slot is there and empty: `take_id` has just seen to that.
+        let _ = self.entries.set(id, handle);
         self.by_node.insert(new.by_node.into_node(key, id));
         surplus
     }
 
     /// Removes the handle if it has no counts left.
     fn remove_if_unused(&mut self, handle: u32) -> Removed {
-        let Some(place) = self.entries.get_mut(handle as usize) else {
-            return (None, None);
-        };
-        if !place
-            .as_ref()
-            .is_some_and(|entry| entry.strong == 0 && entry.weak == 0)
-        {
+        let is_used = |entry: &Handle| entry.strong != 0 || entry.weak != 0;
+        if self.entries.get(handle).is_none_or(is_used) {
             return (None, None);
         }
-        let entry = place.take();
+        let entry = self.entries.take(handle);
         let node = entry.as_ref().map(|entry| key(entry.weak_claim.node()));
         let link = node.and_then(|node| self.by_node.remove_node(&node));
         let _ = self.ids.release(handle);
@@ -311,6 +306,7 @@ impl Process {
         drop((claim, removed));
         if was_removed {
             give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
+            give_back(|| self.handles.lock().shrink_entries());
         }
         Some(())
     }
@@ -378,6 +374,12 @@ impl Process {
 }
 
 impl HandleTable {
+    /// Takes the last slots out, if there are more than one chunk above the highest handle.
+    fn shrink_entries(&mut self) -> Option<Slots<Handle, CHUNK>> {
+        let used = self.ids.highest().map_or(0, |id| id as usize + 1);
+        self.entries.shrink(used + CHUNK)
+    }
+
     /// Installs what was allocated. Gives back what is not needed any more.
     fn install(&mut self, got: Got, new: &mut Option<NewEntry>) -> Option<Got> {
         match got {
@@ -387,7 +389,11 @@ impl HandleTable {
                 self.ids.install(&mut memory);
                 memory.map(Got::Ids)
             }
-            Got::Chunk(chunk) => self.entries.install(chunk).err().map(Got::Chunk),
+            Got::Slots(memory) => {
+                let mut memory = Some(memory);
+                self.entries.install(&mut memory);
+                memory.map(Got::Slots)
+            }
         }
     }
 }
