@@ -80,6 +80,9 @@ class Collector:
             if words[:1] == ["end"] and len(words) == 4:
                 self._end(int(words[3]))
                 return
+            if words[:1] == ["note"] and self._group:
+                self._group.note(" ".join(words[1:]))
+                return
         if self._parser:
             self._record(self._parser.feed(line))
 

@@ -54,6 +54,10 @@ class Boot(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("ran no test program", text)
 
+    def test_notes_are_shown_at_once(self):
+        _, text = boot(outcome(GOOD.replace("ok 1 a", "@@ note half of it\nok 1 a")))
+        self.assertIn("    # half of it\n    ok 1 a\n", text)
+
     def test_program_without_tests(self):
         self.assertEqual(boot(outcome("@@ begin ours prog\n@@ end ours prog 0\n"))[0], 1)
 
