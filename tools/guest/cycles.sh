@@ -55,7 +55,7 @@ while [ $number -lt $CYCLES ]; do
 	fi
 	number=$((number + 1))
 	[ $number = $warm ] && free=$(free_kb) slab=$(slab_kb)
-	[ $((number % 100)) = 0 ] && echo "# $number of $CYCLES cycles"
+	[ $((number % 100)) = 0 ] && echo "@@ note $number of $CYCLES cycles"
 done
 rm /tmp/busy
 wait

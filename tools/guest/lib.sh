@@ -2,9 +2,7 @@
 #
 # What scripts in the guest share. They run with busybox and print KTAP between
 # two marks, `@@ begin GROUP PROGRAM` and `@@ end GROUP PROGRAM STATUS`; the
-# reader of the marks is rbdev/guest.py. `@@ started` is the first line of all.
-
-echo "@@ started"
+# reader of the marks is rbdev/guest.py. `@@ note TEXT` is shown at once.
 
 OURS=/rust_binder.ko
 THEIRS=/binder_linux.ko

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import figures, guest, kernel as kernels, measure, module, selftests
+from . import figures, guest, kernel as kernels, measure, module, selftests, vm
 from .check import guest_files
 from .errors import Failure
 from .progress import step
@@ -40,16 +40,10 @@ def main(options: argparse.Namespace) -> int:
 def show(kernel, files: dict) -> None:
     """Boots and shows the demo's words as they come."""
     text = guest.script("demo", variables={"RELEASE": kernel.release})
-    outcome = guest.start(kernel, files, text, tell=print, timeout=300, on_line=say)
+    outcome = vm.run(kernel, files, text, timeout=300, on_line=lambda line: print(line, flush=True))
     measure.verify(outcome, 300)
     if not any("The demo worked." in line for line in outcome.output):
         raise Failure("the demo did not end well", "the line `The demo worked.`", measure.tail(outcome.output))
-
-
-def say(line: str) -> None:
-    """Prints a line of the guest, but not the marks for the harness."""
-    if not line.startswith(guest.MARK):
-        print(line, flush=True)
 
 
 def count(kernel, files: dict, calls: int) -> list[figures.Figure]:

@@ -18,9 +18,6 @@ from .report import Group, Report
 SCRIPTS = Path(__file__).resolve().parent.parent / "guest"
 MARK = "@@ "
 TEST = "binder-test-"
-STARTED = MARK + "started"
-# Boots of a guest that does not get as far as its script.
-BOOTS = 3
 # Lines of the guest's output shown around a failure of the guest itself.
 SHOWN = 40
 # Seconds for one test program: it has its own limit for each case.
@@ -83,6 +80,9 @@ class Collector:
             if words[:1] == ["end"] and len(words) == 4:
                 self._end(int(words[3]))
                 return
+            if words[:1] == ["note"] and self._group:
+                self._group.note(" ".join(words[1:]))
+                return
         if self._parser:
             self._record(self._parser.feed(line))
 
@@ -111,24 +111,6 @@ class Collector:
             self._group.test(self.judge(self._mark, test))
 
 
-def start(kernel, files: dict[str, Path], text: str, *, tell: Callable[[str], None], **options):
-    """Boots a guest and returns its outcome; `tell` gets words about a boot that failed.
-
-    An emulator with a thread for each CPU now and then runs an instruction that
-    the kernel has just replaced, and the kernel dies in its own start-up. That
-    says nothing about the module, which is not loaded yet, so the guest is booted
-    again, a few times at most. Once the script has begun nothing is repeated.
-    """
-    for attempt in range(1, BOOTS + 1):
-        outcome = vm.run(kernel, files, text, **options)
-        if outcome.status is not None or STARTED in outcome.output or attempt == BOOTS:
-            return outcome
-        findings = klog.scan(outcome.klog)
-        why = findings[0].line.strip() if findings else "it said nothing"
-        tell(f"the kernel did not get to the tests ({why}); boot {attempt + 1} of {BOOTS}")
-    raise AssertionError("unreachable")
-
-
 def boot(
     report: Report,
     kernel,
@@ -142,9 +124,7 @@ def boot(
 ) -> Collector:
     """Boots a guest, reports its tests as they come, then what the kernel log says."""
     collector = Collector(report, title, judge)
-    outcome = start(
-        kernel, files, text, tell=report.note, timeout=timeout, on_line=collector.line
-    )
+    outcome = vm.run(kernel, files, text, timeout=timeout, on_line=collector.line)
     collector.finish()
     with report.group(f"{name}: the guest") as group:
         judge_outcome(group, outcome, timeout, collector)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shlex
 
-from . import figures, guest, klog
+from . import figures, guest, klog, vm
 from .errors import Failure
 
 OURS_DEVICE, THEIRS_DEVICE = "/dev/rbinder0", "/dev/cbinder0"
@@ -38,9 +38,7 @@ def run(kernel, files: dict, script: Script, *, icount: bool, timeout: int, on_l
     settle = f"sleep {SETTLE}\n" if icount else ""
     text = script.text.replace("# SETTLE\n", settle)
     smp = 1 if icount else 2
-    outcome = guest.start(
-        kernel, files, text, tell=print, icount=icount, smp=smp, timeout=timeout, on_line=on_line
-    )
+    outcome = vm.run(kernel, files, text, icount=icount, smp=smp, timeout=timeout, on_line=on_line)
     verify(outcome, timeout)
     found = figures.collect(outcome.output)
     if not found:

@@ -16,7 +16,7 @@ GOOD = "@@ begin ours prog\nKTAP version 1\n1..1\nok 1 a\n@@ end ours prog 0\n"
 
 
 def outcome(output="", status=0, klog=("[ 1.0] Linux",)):
-    return SimpleNamespace(status=status, output=["@@ started", *output.splitlines()], klog=list(klog), seconds=1.0)
+    return SimpleNamespace(status=status, output=output.splitlines(), klog=list(klog), seconds=1.0)
 
 
 def boot(*outcomes):
@@ -54,6 +54,10 @@ class Boot(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("ran no test program", text)
 
+    def test_notes_are_shown_at_once(self):
+        _, text = boot(outcome(GOOD.replace("ok 1 a", "@@ note half of it\nok 1 a")))
+        self.assertIn("    # half of it\n    ok 1 a\n", text)
+
     def test_program_without_tests(self):
         self.assertEqual(boot(outcome("@@ begin ours prog\n@@ end ours prog 0\n"))[0], 1)
 
@@ -78,14 +82,6 @@ class Boot(unittest.TestCase):
 
     def test_no_kernel_log(self):
         self.assertEqual(boot(outcome(GOOD, klog=[]))[0], 1)
-
-    def test_only_a_boot_before_the_tests_is_repeated(self):
-        dead = SimpleNamespace(status=None, output=[], klog=["[ 1.0] Oops: int3"], seconds=1.0)
-        status, text = boot(dead, outcome(GOOD))
-        self.assertEqual(status, 0)
-        self.assertIn("# the kernel did not get to the tests", text)
-        self.assertEqual(boot(*[dead] * guest.BOOTS)[0], 1)
-        self.assertEqual(boot(outcome(GOOD, None), outcome(GOOD))[0], 1)
 
 
 class Reports(unittest.TestCase):
