@@ -47,7 +47,10 @@ use self::{
 /// *Lifetime*: held by the owner's table while anybody has a claim or user space
 /// believes so, and by whoever points to it.
 pub(crate) struct Node {
+    /// Place in a queue of the process or of any thread.
     link: Link,
+    /// Place in the queue of the thread that gives the node away.
+    sender_link: Link,
     pub(crate) ptr: u64,
     pub(crate) cookie: u64,
     pub(crate) flags: NodeFlags,
@@ -75,6 +78,7 @@ impl Node {
     ) -> Result<Arc<Self>> {
         let node = Self {
             link: Link::new(),
+            sender_link: Link::new(),
             ptr,
             cookie,
             flags,
@@ -95,6 +99,10 @@ impl Node {
 
     pub(crate) fn link(&self) -> &Link {
         &self.link
+    }
+
+    pub(crate) fn sender_link(&self) -> &Link {
+        &self.sender_link
     }
 
     /// Access to the state under the owner's `sched` lock.
@@ -207,10 +215,13 @@ impl Node {
         }
         match via {
             Some(thread) => {
-                // Waiting behind other work of the process it could come too late.
-                let work = sched
-                    .withdraw(&self.link)
-                    .unwrap_or_else(|| Work::Node(self.clone()));
+                // Waiting behind other work of the process it could come too late; and in
+                // the queue of another thread it is out of reach.
+                let work = match sched.withdraw(&self.link) {
+                    Some(work) => work,
+                    None if self.link.is_queued() => Work::NodeForSender(self.clone()),
+                    None => Work::Node(self.clone()),
+                };
                 thread.push_deferred_work(work);
                 Wakeup::nobody()
             }
@@ -282,7 +293,8 @@ impl Node {
     /// The result is to be dropped after unlocking.
     fn remove_if_unused(self: &Arc<Self>, sched: &mut Sched) -> Option<RBTreeNode<u64, Arc<Node>>> {
         let claims = self.claims(sched);
-        if !self.state(sched).told.removable(claims) || self.link.is_queued() {
+        let is_queued = self.link.is_queued() || self.sender_link.is_queued();
+        if is_queued || !self.state(sched).told.removable(claims) {
             return None;
         }
         sched.remove_node(self)
@@ -299,6 +311,23 @@ pub(crate) struct NodeClaim {
 }
 
 impl NodeClaim {
+    /// Another weak claim. While there is this claim, which is at least weak, the owner has
+    /// nothing new to hear, so that nobody is to be woken.
+    ///
+    /// Takes the owner's `sched` lock.
+    pub(crate) fn again(&self) -> Self {
+        let node = self.node.clone();
+        {
+            let mut sched = node.owner.sched.lock();
+            let state = node.state(&mut sched);
+            state.weak = state.weak.saturating_add(1);
+        }
+        Self {
+            node,
+            strength: Strength::Weak,
+        }
+    }
+
     /// The claimed node.
     pub(crate) fn node(&self) -> &Arc<Node> {
         &self.node

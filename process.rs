@@ -84,6 +84,8 @@ pub(crate) struct Process {
     pub(crate) buffers: SpinLock<Buffers>,
     /// Who polls for work that any thread may take.
     poll_queue: PollCondVarBox,
+    /// Whether anybody has ever polled the file; a hint that spares others a lock.
+    polled: AtomicBool,
     /// Whether the thread pool has a limit above 0; a hint that spares the common
     /// process without pool a lock.
     has_pool: AtomicBool,
@@ -113,6 +115,7 @@ impl Process {
                 sched <- new_spinlock!(Sched::new(), "Process::sched"),
                 buffers <- new_spinlock!(Buffers::new(), "Process::buffers"),
                 poll_queue,
+                polled: AtomicBool::new(false),
                 has_pool: AtomicBool::new(false),
                 reports_spam: AtomicBool::new(false),
                 dead: AtomicBool::new(false),
@@ -124,6 +127,14 @@ impl Process {
     /// Wakes whoever polls the file for work of the process.
     pub(crate) fn notify_poll(&self) {
         self.poll_queue.notify_all();
+    }
+
+    /// A read has taken what it could: tells those who poll of what is left. Who is told
+    /// of changes only (`EPOLLET`) reads once for each, and would leave it.
+    pub(crate) fn notify_poll_of_rest(&self) {
+        if self.polled.load(Relaxed) && self.sched.lock().has_work() {
+            self.notify_poll();
+        }
     }
 
     /// Whether reads have to look at the thread pool at all.

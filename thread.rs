@@ -86,6 +86,16 @@ pub(crate) struct Inner {
     spare: Spare,
 }
 
+/// Why a call was not ended.
+pub(crate) enum NotEnded {
+    /// Nobody waits for it.
+    ThreadIsDead,
+    /// The caller serves, or is about to read, a request that was made to answer it. The
+    /// caller ends the call itself when it has done with that, see `Thread::settle`: told
+    /// before, it would take the outcome for that of a call that it makes meanwhile.
+    Later,
+}
+
 impl Thread {
     /// A thread object for the running task.
     pub(crate) fn new(process: &Arc<Process>, tid: i32, task: ARef<Task>) -> Result<Arc<Self>> {
@@ -143,6 +153,21 @@ impl Thread {
         Ok(self.wakeup(&mut inner, mode))
     }
 
+    /// Gives the thread a request that was made, directly or through others, to answer
+    /// `call`, for which it waits; gives the request back if it does not any more.
+    pub(crate) fn push_callback(
+        self: &Arc<Self>,
+        request: Work,
+        call: &Transaction,
+    ) -> Result<Wakeup, Work> {
+        let mut inner = self.inner.lock();
+        if inner.dead || call.is_over() {
+            return Err(request);
+        }
+        inner.queue.push_immediate(request)?;
+        Ok(self.wakeup(&mut inner, WakeMode::Sync))
+    }
+
     /// Gives the thread work that is delivered with the next thing it returns for.
     ///
     /// For the thread itself: what it pushes cannot be queued elsewhere, and it is
@@ -161,11 +186,12 @@ impl Thread {
 
     /// What is to be done after unlocking, now that the thread has something to do.
     fn wakeup(self: &Arc<Self>, inner: &mut Inner, mode: WakeMode) -> Wakeup {
-        let asleep = core::mem::replace(&mut inner.asleep, false);
-        if asleep || self.is_polled() {
-            Wakeup::thread(self.clone(), mode)
+        if core::mem::replace(&mut inner.asleep, false) {
+            Wakeup::Thread(self.clone(), mode)
+        } else if self.is_polled() {
+            Wakeup::ThreadPollers(self.clone())
         } else {
-            Wakeup::nobody()
+            Wakeup::Nobody
         }
     }
 
@@ -257,22 +283,18 @@ impl Thread {
 
     /// Ends a call of this thread: takes it off the stack and queues its outcome, which
     /// is in it already.
-    ///
-    /// # Errors
-    ///
-    /// `BR_DEAD_REPLY` if the thread is dead, `BR_FAILED_REPLY` with `EPROTO` if it does
-    /// not wait for this call at the moment.
     pub(crate) fn end_call(
         self: &Arc<Self>,
         call: &Arc<Transaction>,
         mode: WakeMode,
-    ) -> Result<Wakeup, TransactionError> {
+    ) -> Result<Wakeup, NotEnded> {
         let mut inner = self.inner.lock();
         if inner.dead {
-            return Err(TransactionError::DIED);
+            return Err(NotEnded::ThreadIsDead);
         }
-        if !inner.stack.last().is_some_and(|top| Arc::ptr_eq(top, call)) {
-            return Err(TransactionError::failed(EPROTO));
+        let is_top = inner.stack.last().is_some_and(|top| Arc::ptr_eq(top, call));
+        if !is_top || inner.queue.has_request() {
+            return Err(NotEnded::Later);
         }
         if let Some(call) = inner.stack.pop() {
             // It was in no queue: its request was taken before it could be answered.

@@ -2,7 +2,7 @@
 
 //! Transactions: calls, replies and oneway messages.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use kernel::{
     new_spinlock,
@@ -93,6 +93,10 @@ pub(crate) struct Transaction {
     sender_euid: Option<Kuid>,
     /// Of the target node, for the receiver.
     target: TargetName,
+    /// The outcome is there, read or not: the caller gives nobody the right to call it
+    /// back any more. Set before the caller's lock is taken to tell it, so that who
+    /// holds that lock and sees the call unanswered can rely on it.
+    over: AtomicBool,
     #[pin]
     cargo: SpinLock<Cargo>,
 }
@@ -142,6 +146,7 @@ impl Transaction {
             flags: TransactionFlags(0),
             sender_euid: None,
             target: TargetName::default(),
+            over: AtomicBool::new(false),
             cargo <- new_spinlock!(Cargo::Nothing, "Transaction::cargo"),
         });
         UniqueArc::pin_init(init, GFP_KERNEL)
@@ -162,8 +167,15 @@ impl Transaction {
         self.from.is_none()
     }
 
-    fn load(&self, cargo: Cargo) {
-        let before = core::mem::replace(&mut *self.cargo.lock(), cargo);
+    /// Whether there is an outcome for the caller.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Relaxed)
+    }
+
+    /// Puts the outcome in.
+    fn conclude(&self, outcome: Cargo) {
+        let before = core::mem::replace(&mut *self.cargo.lock(), outcome);
+        self.over.store(true, Relaxed);
         drop(before);
     }
 
@@ -183,7 +195,7 @@ impl Transaction {
         let Some(from) = this.from.clone() else {
             return drop(this.unload());
         };
-        this.load(Cargo::Failure(error.code));
+        this.conclude(Cargo::Failure(error.code));
         from.note_failure(ExtendedError::of(id, error));
         // If it serves another call at the moment, it is told when it has answered that.
         if let Ok(wakeup) = from.end_call(&this, WakeMode::Async) {
@@ -209,6 +221,7 @@ impl Transaction {
         let this = self.project();
         *this.from = None;
         *this.parent = Chain::default();
+        this.over.store(false, Relaxed);
     }
 }
 

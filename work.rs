@@ -8,6 +8,7 @@ use crate::{
     defs::Return,
     ffi::link::{Link, Queue, Queued},
     node::{death::Death, Node},
+    thread::queue::Item,
     transaction::Transaction,
 };
 
@@ -22,6 +23,9 @@ pub(crate) enum Work {
     Response(Arc<Transaction>),
     /// A node whose reference counts changed in a way its owner must know.
     Node(Arc<Node>),
+    /// The same news for the thread that gives the node away, while [`Work::Node`] waits
+    /// for another thread: it must not come later than what tells that the node is gone.
+    NodeForSender(Arc<Node>),
     /// The death of an object that the process refers to, or the end of the interest in it.
     Death(Arc<Death>),
     /// The outcome of a command of the thread itself.
@@ -48,6 +52,12 @@ impl Notice {
             },
             GFP_KERNEL,
         )?)
+    }
+}
+
+impl Item for Work {
+    fn is_request(&self) -> bool {
+        matches!(self, Work::Request(_))
     }
 }
 

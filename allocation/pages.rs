@@ -34,8 +34,8 @@ use crate::{
 /// *Locking*: `installing` serialises the installation of pages; it is a mutex taken
 /// with no spinlock held. A slot goes from null to a page under it, and never back.
 ///
-/// *Lifetime*: held by the process until its end, and by buffers on their way. The mapping
-/// of user space is gone by then, for it holds the file open.
+/// *Lifetime*: held by the process until its end, and by buffers on their way. A mapping
+/// that outlives it, in a task that shares the address space, holds its pages by itself.
 ///
 /// # Invariants
 ///

@@ -17,7 +17,10 @@
 //! The wake-up cannot be lost: the sleeper changes its state before it looks, so
 //! either it sees the work, or the waker sees (or ends) the sleep.
 
-use core::sync::atomic::{fence, Ordering::SeqCst};
+use core::{
+    ptr,
+    sync::atomic::{fence, Ordering::SeqCst},
+};
 
 use kernel::{
     bindings,
@@ -56,7 +59,7 @@ pub(crate) fn wake(task: &Task, mode: WakeMode) {
             &mut entry,
             TASK_INTERRUPTIBLE as c_uint,
             flags,
-            core::ptr::null_mut(),
+            ptr::null_mut(),
         )
     };
 }
@@ -65,7 +68,7 @@ fn set_state(state: c_uint) {
     let task = Task::current_raw();
     // SAFETY: `__state` of the running task may be set by that task; the C side
     // accesses it with single loads and stores as well.
-    unsafe { core::ptr::write_volatile(&raw mut (*task).__state, state) };
+    unsafe { ptr::write_volatile(&raw mut (*task).__state, state) };
 }
 
 /// The running task is marked as asleep, but still runs.
@@ -119,14 +122,22 @@ impl Current {
 
     /// Whether it is `task`.
     pub(crate) fn is(&self, task: &Task) -> bool {
-        core::ptr::eq(self.task, task.as_ptr())
+        ptr::eq(self.task, task.as_ptr())
     }
 
     /// Whether it belongs to the process whose leader is `leader`.
     pub(crate) fn belongs_to(&self, leader: &Task) -> bool {
         // SAFETY: The running task is valid; its group leader can change only by
         // an exec of this very task.
-        core::ptr::eq(unsafe { (*self.task).group_leader }, leader.as_ptr())
+        ptr::eq(unsafe { (*self.task).group_leader }, leader.as_ptr())
+    }
+
+    /// Whether it is the last of its process, and about to end.
+    pub(crate) fn ends_its_process(&self) -> bool {
+        // SAFETY: The running task is valid, and has its signal structure until it is
+        // reaped. The counter is atomic; it is 0 from when the last thread has begun to
+        // exit.
+        unsafe { ptr::read_volatile(&raw const (*(*self.task).signal).live.counter) == 0 }
     }
 
     /// Whether a signal waits for it.
@@ -143,10 +154,18 @@ impl Current {
     }
 }
 
+/// Whether `task` has ended. A task that lives may end at any time.
+pub(crate) fn has_ended(task: &Task) -> bool {
+    let task = task.as_ptr();
+    // SAFETY: The reference keeps the task valid; the C side writes the field with single
+    // stores.
+    unsafe { ptr::read_volatile(&raw const (*task).exit_state) != 0 }
+}
+
 /// The thread group id of `task` as the running task's pid namespace sees it; 0
 /// when it is not visible there.
 pub(crate) fn tgid_seen_by_current(task: &Task) -> i32 {
     // SAFETY: `task` is kept alive by the reference; a null namespace means that
     // of the running task.
-    unsafe { bindings::task_tgid_nr_ns(task.as_ptr(), core::ptr::null_mut()) }
+    unsafe { bindings::task_tgid_nr_ns(task.as_ptr(), ptr::null_mut()) }
 }

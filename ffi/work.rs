@@ -17,6 +17,7 @@ const RESPONSE: u8 = 1;
 const NODE: u8 = 2;
 const NOTICE: u8 = 3;
 const DEATH: u8 = 4;
+const NODE_FOR_SENDER: u8 = 5;
 
 // SAFETY: Each variant owns a counted or unique pointer to the object with the
 // link. `Arc` and `KBox` do not move what they point to, and `from_raw` turns
@@ -26,6 +27,7 @@ unsafe impl Queued for Work {
         match self {
             Work::Request(transaction) | Work::Response(transaction) => transaction.link(),
             Work::Node(node) => node.link(),
+            Work::NodeForSender(node) => node.sender_link(),
             Work::Death(death) => death.link(),
             Work::Notice(notice) => &notice.link,
         }
@@ -36,6 +38,7 @@ unsafe impl Queued for Work {
             Work::Request(transaction) => (transaction.into_raw().cast(), REQUEST),
             Work::Response(transaction) => (transaction.into_raw().cast(), RESPONSE),
             Work::Node(node) => (node.into_raw().cast(), NODE),
+            Work::NodeForSender(node) => (node.into_raw().cast(), NODE_FOR_SENDER),
             Work::Death(death) => (death.into_raw().cast(), DEATH),
             Work::Notice(notice) => (KBox::into_raw(notice).cast_const().cast(), NOTICE),
         }
@@ -48,6 +51,7 @@ unsafe impl Queued for Work {
                 REQUEST => Work::Request(Arc::from_raw(object.cast())),
                 RESPONSE => Work::Response(Arc::from_raw(object.cast())),
                 NODE => Work::Node(Arc::from_raw(object.cast())),
+                NODE_FOR_SENDER => Work::NodeForSender(Arc::from_raw(object.cast())),
                 DEATH => Work::Death(Arc::from_raw(object.cast())),
                 _ => Work::Notice(KBox::from_raw(object.cast_mut().cast())),
             }

@@ -340,13 +340,7 @@ impl Process {
         let entry = table.get(handle)?;
         match strength {
             Strength::Strong => entry.strong_claim.as_ref()?.node().try_claim_strong(),
-            Strength::Weak => {
-                let node = entry.weak_claim.node();
-                let mut sched = node.owner.sched.lock();
-                // The handle is a claim of this kind, so its owner hears nothing new.
-                let (claim, _) = node.claim_locked(&mut sched, Strength::Weak, None);
-                Some(claim)
-            }
+            Strength::Weak => Some(entry.weak_claim.again()),
         }
     }
 

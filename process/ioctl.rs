@@ -103,7 +103,9 @@ impl Process {
 
     fn set_max_threads(&self, arg: u64) -> Result {
         let max: u32 = user::read(arg)?;
-        self.sched.lock().pool.set_max(max);
+        let mut sched = self.sched.lock();
+        sched.pool.set_max(max);
+        // Under the lock, so that of two at once the same is the last for both.
         self.has_pool.store(max != 0, Relaxed);
         Ok(())
     }

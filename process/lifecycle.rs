@@ -13,7 +13,7 @@ use kernel::{
 };
 
 use super::Process;
-use crate::context::Context;
+use crate::{context::Context, ffi::task::Current};
 
 impl Process {
     /// `open(2)`. `cred` are the credentials of the opener.
@@ -23,8 +23,17 @@ impl Process {
 
     /// One of the descriptors of the file is closed: lets all threads return once, so
     /// that one that only waits for work can notice.
-    pub(crate) fn flush(&self) {
-        self.for_each_thread(|thread| thread.request_return());
+    ///
+    /// If that is because the opener ends, so does the process: nobody else can use the
+    /// file, but others may have it, even in a message on its way to the process itself,
+    /// and then the last close never comes.
+    pub(crate) fn flush(self: ArcBorrow<'_, Self>) {
+        let current = Current::get();
+        if current.belongs_to(&self.task) && current.ends_its_process() {
+            Arc::from(self).end();
+        } else {
+            self.for_each_thread(|thread| thread.request_return());
+        }
     }
 
     /// `poll(2)`.
@@ -36,19 +45,25 @@ impl Process {
         file: &File,
         table: &PollTable<'_>,
     ) -> Result<__poll_t> {
+        self.polled.store(true, Relaxed);
         table.register_wait(file, &self.poll_queue);
         let process: Arc<Self> = self.into();
         process.current_thread()?.poll(file, table)
     }
 
     /// The last close. Nobody uses the file any more, and nobody will.
+    pub(crate) fn release(self: Arc<Self>) {
+        self.end();
+    }
+
+    /// Ends the process; once more does nothing.
     ///
     /// Cuts all ties, in an order such that nothing new is made of what is cut already:
     /// no more work comes in; the context has no such manager; threads with the calls
     /// they serve, then work nobody took, then nodes with the messages that wait for
     /// them fail; buffers and handles let go of what belongs to others.
     /// Who asked is told of the death of each node.
-    pub(crate) fn release(self: Arc<Self>) {
+    fn end(self: Arc<Self>) {
         self.dead.store(true, Relaxed);
         self.sched.lock().set_dead();
         self.context.unset_manager(&self);

@@ -18,6 +18,9 @@ use crate::{
     work::{Work, WorkQueue},
 };
 
+/// Number of threads from which on those that have ended are looked for.
+const FIRST_SWEEP: usize = 32;
+
 /// The part of a process that its `sched` lock guards: lock level L3.
 ///
 /// # Invariants
@@ -29,6 +32,8 @@ pub(crate) struct Sched {
     ready: KVec<Arc<Thread>>,
     /// Threads there are or are about to be; `ready` has room for all of them.
     threads: usize,
+    /// So many are there when those whose tasks have ended are looked for again.
+    sweep_at: usize,
     pub(super) nodes: RBTree<u64, Arc<Node>>,
     /// Deaths that were read and not acknowledged.
     pub(crate) told_deaths: ToldDeaths,
@@ -44,8 +49,11 @@ pub(crate) struct Sched {
 pub(crate) enum Wakeup {
     /// Nobody sleeps.
     Nobody,
-    /// This thread.
+    /// This thread, which sleeps in a read, and whoever polls for it.
     Thread(Arc<Thread>, WakeMode),
+    /// Whoever polls for this thread. The task is not woken: it may sleep elsewhere in the
+    /// kernel, for reasons of its own.
+    ThreadPollers(Arc<Thread>),
     /// Whoever polls the process's file.
     Pollers,
 }
@@ -55,15 +63,12 @@ impl Wakeup {
         Self::Nobody
     }
 
-    pub(crate) fn thread(thread: Arc<Thread>, mode: WakeMode) -> Self {
-        Self::Thread(thread, mode)
-    }
-
     /// Does it. `process` is the process that the work was queued to.
     pub(crate) fn wake(self, process: &Process) {
         match self {
             Self::Nobody => {}
             Self::Thread(thread, mode) => thread.wake(mode),
+            Self::ThreadPollers(thread) => thread.notify_poll(),
             Self::Pollers => process.notify_poll(),
         }
     }
@@ -75,6 +80,7 @@ impl Sched {
             todo: WorkQueue::new(),
             ready: KVec::new(),
             threads: 0,
+            sweep_at: FIRST_SWEEP,
             nodes: RBTree::new(),
             told_deaths: ToldDeaths::new(),
             pool: Pool::new(),
@@ -169,6 +175,16 @@ impl Sched {
     pub(super) fn count_thread(&mut self) -> Option<usize> {
         self.threads = self.threads.saturating_add(1);
         (self.ready.capacity() < self.threads).then(|| self.threads.saturating_mul(2))
+    }
+
+    /// Whether there are twice as many threads as after the last sweep.
+    pub(super) fn wants_sweep(&self) -> bool {
+        self.threads >= self.sweep_at
+    }
+
+    /// All threads were looked at.
+    pub(super) fn swept(&mut self) {
+        self.sweep_at = self.threads.saturating_mul(2).max(FIRST_SWEEP);
     }
 
     /// Takes back [`Sched::count_thread`].

@@ -5,7 +5,10 @@
 use kernel::{prelude::*, rbtree::RBTreeNode, sync::Arc};
 
 use super::Process;
-use crate::{ffi::task::Current, thread::Thread};
+use crate::{
+    ffi::task::{has_ended, Current},
+    thread::Thread,
+};
 
 impl Process {
     /// The thread object of the running task, made if it is not there.
@@ -32,6 +35,9 @@ impl Process {
     }
 
     fn add_thread(self: &Arc<Self>, current: &Current) -> Result<Arc<Thread>> {
+        if self.sched.lock().wants_sweep() {
+            self.sweep();
+        }
         self.reserve_ready()?;
         let made = Thread::new(self, current.tid(), current.to_task()).and_then(|thread| {
             let entry = RBTreeNode::new(thread.tid, thread.clone(), GFP_KERNEL)?;
@@ -42,6 +48,20 @@ impl Process {
         let replaced = self.threads.lock().insert(entry);
         drop(replaced);
         Ok(thread)
+    }
+
+    /// Ends threads whose tasks have ended without `BINDER_THREAD_EXIT`: nothing tells a
+    /// module of that. They would keep their callers waiting, and their tasks from being
+    /// freed, until the last close.
+    ///
+    /// Done when the number of threads has doubled, so that it costs each a fixed time.
+    fn sweep(&self) {
+        self.for_each_thread(|thread| {
+            if has_ended(&thread.task) {
+                self.end_thread(thread);
+            }
+        });
+        self.sched.lock().swept();
     }
 
     /// Makes room for one more thread in the ready list, so that becoming ready cannot
@@ -72,7 +92,13 @@ impl Process {
     }
 
     fn end_thread(&self, thread: &Arc<Thread>) {
-        let entry = self.threads.lock().remove_node(&thread.tid);
+        let entry = {
+            let mut threads = self.threads.lock();
+            // Its id may be used again, and be in the table for another task.
+            let known = threads.get(&thread.tid);
+            let is_known = known.is_some_and(|known| Arc::ptr_eq(known, thread));
+            is_known.then(|| threads.remove_node(&thread.tid)).flatten()
+        };
         if entry.is_some() {
             self.sched.lock().uncount_thread();
         }

@@ -44,6 +44,7 @@ impl Thread {
             match work {
                 None => return,
                 Some(work @ (Work::Node(_) | Work::Death(_))) => self.process.requeue(work),
+                Some(Work::NodeForSender(node)) => self.process.requeue(Work::Node(node)),
                 Some(work) => work.cancel(),
             }
         }
@@ -56,7 +57,7 @@ impl Work {
         match self {
             Work::Request(transaction) => Transaction::fail(transaction, TransactionError::DIED),
             Work::Response(transaction) => drop(transaction),
-            Work::Node(node) => drop(node),
+            Work::Node(node) | Work::NodeForSender(node) => drop(node),
             Work::Death(death) => drop(death),
             Work::Notice(notice) => drop(notice),
         }

@@ -29,11 +29,6 @@ impl Thread {
             // Without a queue of its own it listens to that of the process.
             Err(_) => self.polls_process.store(true, Relaxed),
         }
-        let (has_own, is_free) = {
-            let inner = self.inner.lock();
-            (self.must_return(&inner), self.is_free(&inner))
-        };
-        let readable = has_own || (is_free && self.process.sched.lock().has_work());
-        Ok(if readable { POLLIN } else { 0 })
+        Ok(if self.has_work() { POLLIN } else { 0 })
     }
 }

@@ -14,23 +14,33 @@
 
 use crate::ffi::link::{Queue, Queued};
 
+/// What can wait for a thread.
+pub(crate) trait Item: Queued {
+    /// Whether the thread has to serve it: it stands above all calls that the thread
+    /// waits for then.
+    fn is_request(&self) -> bool;
+}
+
 /// The queue of one thread. Guarded by the thread's lock.
 ///
 /// # Invariants
 ///
-/// `urgent` is false if and only if all items were pushed by
-/// [`LocalQueue::push_deferred`] since the queue was last empty.
-pub(crate) struct LocalQueue<W: Queued> {
+/// - `urgent` is false if and only if all items were pushed by
+///   [`LocalQueue::push_deferred`] since the queue was last empty.
+/// - `requests` is the number of items that are requests.
+pub(crate) struct LocalQueue<W: Item> {
     items: Queue<W>,
     urgent: bool,
+    requests: usize,
 }
 
-impl<W: Queued> LocalQueue<W> {
+impl<W: Item> LocalQueue<W> {
     /// An empty queue.
     pub(crate) const fn new() -> Self {
         Self {
             items: Queue::new(),
             urgent: false,
+            requests: 0,
         }
     }
 
@@ -38,12 +48,14 @@ impl<W: Queued> LocalQueue<W> {
     ///
     /// Gives `work` back if its object is queued somewhere already.
     pub(crate) fn push_immediate(&mut self, work: W) -> Result<(), W> {
+        let is_request = work.is_request();
         self.items.push_back(work)?;
         self.urgent = true;
+        self.requests = self.requests.saturating_add(usize::from(is_request));
         Ok(())
     }
 
-    /// Appends an item that waits for another reason to return.
+    /// Appends an item that waits for another reason to return. Never a request.
     pub(crate) fn push_deferred(&mut self, work: W) -> Result<(), W> {
         self.items.push_back(work)
     }
@@ -53,6 +65,9 @@ impl<W: Queued> LocalQueue<W> {
         let work = self.items.pop_front();
         if self.items.is_empty() {
             self.urgent = false;
+        }
+        if work.as_ref().is_some_and(Item::is_request) {
+            self.requests = self.requests.saturating_sub(1);
         }
         work
     }
@@ -67,6 +82,11 @@ impl<W: Queued> LocalQueue<W> {
         self.items.is_empty()
     }
 
+    /// Whether something is to be served among what waits.
+    pub(crate) fn has_request(&self) -> bool {
+        self.requests != 0
+    }
+
     /// The kind of the item that is read next, see [`Queued::into_raw`].
     pub(crate) fn front_kind(&self) -> Option<u8> {
         self.items.front_kind()
@@ -76,12 +96,21 @@ impl<W: Queued> LocalQueue<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ffi::link::testing::Item;
+    use crate::ffi::link::testing;
 
-    fn queue(items: &[(u32, bool)]) -> LocalQueue<Item> {
+    /// Requests have the numbers from here on.
+    const REQUESTS: u32 = 100;
+
+    impl Item for testing::Item {
+        fn is_request(&self) -> bool {
+            self.number() >= REQUESTS
+        }
+    }
+
+    fn queue(items: &[(u32, bool)]) -> LocalQueue<testing::Item> {
         let mut queue = LocalQueue::new();
         for (number, is_deferred) in items {
-            let item = Item::new(*number);
+            let item = testing::Item::new(*number);
             let pushed = if *is_deferred {
                 queue.push_deferred(item)
             } else {
@@ -92,7 +121,7 @@ mod tests {
         queue
     }
 
-    fn drain(queue: &mut LocalQueue<Item>) -> alloc::vec::Vec<u32> {
+    fn drain(queue: &mut LocalQueue<testing::Item>) -> alloc::vec::Vec<u32> {
         core::iter::from_fn(|| queue.pop_any().map(|item| item.number())).collect()
     }
 
@@ -125,7 +154,30 @@ mod tests {
     fn an_emptied_queue_starts_anew() {
         let mut queue = queue(&[(1, false)]);
         assert_eq!(drain(&mut queue), [1]);
-        assert!(queue.push_deferred(Item::new(2)).is_ok());
+        assert!(queue.push_deferred(testing::Item::new(2)).is_ok());
         assert!(!queue.is_urgent());
+    }
+
+    #[test]
+    fn requests_are_counted() {
+        let mut queue = queue(&[
+            (1, true),
+            (REQUESTS, false),
+            (2, false),
+            (REQUESTS + 1, false),
+        ]);
+        for expected in [true, true, true, true, false] {
+            assert_eq!(queue.has_request(), expected);
+            queue.pop_any();
+        }
+    }
+
+    #[test]
+    fn a_refused_request_is_not_counted() {
+        let (mut first, mut second) = (LocalQueue::new(), LocalQueue::new());
+        let request = testing::Item::new(REQUESTS);
+        assert!(first.push_immediate(request.clone()).is_ok());
+        assert!(second.push_immediate(request).is_err());
+        assert!(first.has_request() && !second.has_request());
     }
 }

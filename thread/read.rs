@@ -50,13 +50,16 @@ impl Thread {
         self.fill(&mut writer, blocking)?;
         writer.flush()?;
         if self.should_spawn() {
-            writer.replace_first(Return::SPAWN_LOOPER)?;
+            writer
+                .replace_first(Return::SPAWN_LOOPER)
+                .inspect_err(|_| self.process.sched.lock().pool_mut().cancel_request())?;
         }
+        self.process.notify_poll_of_rest();
         Ok(writer.consumed())
     }
 
     fn fill(self: &Arc<Self>, writer: &mut ReturnWriter, blocking: Blocking) -> Result {
-        let process = self.prepare_read()?;
+        let mut process = self.prepare_read()?;
         let mut done = None;
         loop {
             let search = Search {
@@ -73,6 +76,11 @@ impl Thread {
             };
             if self.deliver(work, writer, &mut done)? == Flow::End {
                 return Ok(());
+            }
+            if writer.is_fresh() {
+                // It was no news any more, and all that kept the thread from work of the
+                // process.
+                process = self.prepare_read()?;
             }
         }
         if let Some(notice) = done {
@@ -116,8 +124,7 @@ impl Thread {
     /// Whether a non-blocking read that found nothing is a success: the thread was
     /// asked to return, or there is something that does not fit.
     fn may_return_nothing(&self, writer: &ReturnWriter) -> bool {
-        self.return_now.load(Relaxed)
-            || (!writer.has_room() && self.must_return(&self.inner.lock()))
+        self.return_now.load(Relaxed) || (!writer.has_room() && self.has_work())
     }
 
     fn deliver(
@@ -129,7 +136,7 @@ impl Thread {
         match work {
             Work::Request(transaction) => self.receive_request(transaction, writer),
             Work::Response(transaction) => self.receive_response(transaction, writer),
-            Work::Node(node) => deliver_node(&node, writer),
+            Work::Node(node) | Work::NodeForSender(node) => deliver_node(&node, writer),
             Work::Death(death) => deliver_death(&death, writer),
             Work::Notice(notice) => {
                 writer.put_code(notice.code)?;
@@ -158,6 +165,7 @@ impl Thread {
 
 /// Tells that an object has died, which ends the read, or that the interest in it has.
 fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter) -> Result<Flow> {
+    writer.make_room()?;
     match death.read() {
         News::Dead => {
             writer.put_item(Return::DEAD_BINDER, &death.cookie)?;
@@ -174,6 +182,7 @@ fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter) -> Result<Flow> 
 /// Tells the owner of `node` what changed. Several messages may be needed, and always
 /// come in this order. They fit in the room of the largest item.
 fn deliver_node(node: &Arc<Node>, writer: &mut ReturnWriter) -> Result<Flow> {
+    writer.make_room()?;
     let Actions {
         increfs,
         acquire,

@@ -106,6 +106,15 @@ impl ReturnWriter {
         }
     }
 
+    /// Makes room for the largest item in the window: what is put next cannot fail before
+    /// [`ReturnWriter::flush`]. Fails with `EFAULT`.
+    pub(crate) fn make_room(&mut self) -> Result {
+        if self.window.len() as u64 + LARGEST > WINDOW as u64 {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     /// Copies out what was collected. Fails with `EFAULT`.
     pub(crate) fn flush(&mut self) -> Result {
         user::write_bytes(self.buffer.wrapping_add(self.done), self.window.bytes())?;

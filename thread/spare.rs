@@ -17,6 +17,11 @@ use crate::{
     work::Notice,
 };
 
+/// How many calls a thread may take part in at a time. Programs nest a few dozen at most;
+/// without a limit, who calls back and forth for ever makes the kernel allocate more than
+/// it does in one piece.
+const DEEPEST: usize = 1024;
+
 type Outcome<T> = core::result::Result<T, TransactionError>;
 
 /// What is kept. Guarded by the thread's lock.
@@ -47,12 +52,16 @@ impl Thread {
     /// # Errors
     ///
     /// `EPROTO` if the thread may not make a call now: it waits for another, or has not
-    /// read the request that is next in its queue. `ENOMEM`.
+    /// read the request that is next in its queue. `ENOMEM`, also if it takes part in too
+    /// many calls.
     pub(crate) fn begin_call(self: &Arc<Self>, id: u32) -> Outcome<CallStart> {
         let (outer, spare, has_room) = {
             let mut inner = self.inner.lock();
             if inner.queue.front_kind() == Some(REQUEST) {
                 return Err(TransactionError::failed(EPROTO));
+            }
+            if inner.stack.len() >= DEEPEST {
+                return Err(TransactionError::failed(ENOMEM));
             }
             inner.extended_error = ExtendedError::none(id);
             let has_room = inner.stack.capacity() > inner.stack.len();

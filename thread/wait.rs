@@ -82,10 +82,17 @@ impl Thread {
 
     /// One look at all places that have work for this thread.
     fn look(self: &Arc<Self>, search: Search) -> Found {
-        let found = self.look_in_own_queue(search);
-        if !matches!(found, Found::Nothing) {
-            self.leave_ready_list();
-            return found;
+        match self.look_in_own_queue(search) {
+            Found::Nothing => {}
+            found @ Found::Work(_) => {
+                self.leave_ready_list();
+                return found;
+            }
+            Found::Return => {
+                self.leave_ready_list();
+                // Until then it could still be handed work.
+                return self.look_in_own_queue(search);
+            }
         }
         if !search.process {
             return Found::Nothing;
@@ -125,6 +132,15 @@ impl Thread {
     /// call, and has nothing to read but deferred items.
     pub(super) fn is_free(&self, inner: &Inner) -> bool {
         inner.stack.is_empty() && !inner.queue.is_urgent() && !self.own_error.is_set()
+    }
+
+    /// Whether a read has something to return for.
+    pub(super) fn has_work(&self) -> bool {
+        let (has_own, is_free) = {
+            let inner = self.inner.lock();
+            (self.must_return(&inner), self.is_free(&inner))
+        };
+        has_own || (is_free && self.process.sched.lock().has_work())
     }
 
     fn look_in_own_queue(&self, search: Search) -> Found {

@@ -34,16 +34,15 @@ impl Thread {
         let files = match ArrivedFiles::number(&mut buffer) {
             Ok(files) => files,
             Err(error) => {
-                drop(buffer);
-                Transaction::fail(request, TransactionError::failed(error));
+                self.refuse_request(request, buffer, error);
                 return Ok(Flow::Continue);
             }
         };
         let data = request.describe(&buffer);
         let written = write_request(writer, data, &buffer).and_then(|()| writer.flush());
         if let Err(error) = written {
-            drop(buffer);
-            Transaction::fail(request, TransactionError::failed(EFAULT));
+            drop(files);
+            self.refuse_request(request, buffer, EFAULT);
             return Err(error);
         }
         files.install();
@@ -52,6 +51,21 @@ impl Thread {
             self.start_serving(request);
         }
         Ok(Flow::End)
+    }
+
+    /// Fails a request that cannot be delivered. A call of this thread that it was made to
+    /// answer is on top again.
+    #[cold]
+    fn refuse_request(
+        self: &Arc<Self>,
+        request: Arc<Transaction>,
+        buffer: Allocation,
+        error: Error,
+    ) {
+        drop(buffer);
+        Transaction::fail(request, TransactionError::failed(error));
+        let top = self.inner.lock().stack.last().cloned();
+        self.settle(top);
     }
 
     /// Delivers the outcome of a call of this thread.
@@ -85,7 +99,7 @@ impl Thread {
         } = reply;
         let Ok(files) = ArrivedFiles::number(&mut buffer) else {
             writer.put_code(Return::FAILED_REPLY)?;
-            return Ok(Flow::Continue);
+            return Ok(Flow::End);
         };
         let mut data = binder_transaction_data::for_receiver(0, 0);
         data.code = code;

@@ -11,23 +11,9 @@ use crate::{
     ffi::task::WakeMode,
     process::BufferKind,
     reports::{self, Route},
-    thread::Thread,
+    thread::{NotEnded, Thread},
     work::{Notice, Work},
 };
-
-/// Who learns of a reply that cannot be sent.
-enum ReplyError {
-    /// The thread that sent it: its caller waits for something else.
-    Replier(TransactionError),
-    /// The caller, who will get no reply. For the replier the call is complete.
-    Caller(TransactionError),
-}
-
-impl From<TransactionError> for ReplyError {
-    fn from(error: TransactionError) -> Self {
-        Self::Caller(error)
-    }
-}
 
 /// Whether the completion of a reply makes the replier return.
 #[derive(Clone, Copy)]
@@ -71,23 +57,17 @@ impl Thread {
     ) {
         match self.make_reply(&call, data) {
             Ok(reply) => {
-                call.load(Cargo::Reply(reply));
+                call.conclude(Cargo::Reply(reply));
                 let below = self.complete_call(notice, Completion::of(data.flags));
                 hand_back(call);
                 self.settle(below);
             }
-            Err(ReplyError::Caller(error)) => {
+            // The caller gets no reply; for the replier the call is complete.
+            Err(error) => {
                 reports::report(self, data, route(&call), error.code);
                 let below = self.complete_call(notice, Completion::Immediate);
                 self.stop_writing();
                 Transaction::fail_with_id(call, id, error);
-                self.settle(below);
-            }
-            Err(ReplyError::Replier(error)) => {
-                reports::report(self, data, route(&call), error.code);
-                self.recycle_notice(notice);
-                let below = self.leave_call();
-                self.set_error(id, error);
                 self.settle(below);
             }
         }
@@ -106,12 +86,12 @@ impl Thread {
     /// Copies the reply into the caller's process.
     fn make_reply(
         &self,
-        call: &Arc<Transaction>,
+        call: &Transaction,
         data: &TransactionData,
-    ) -> Result<Reply, ReplyError> {
+    ) -> Result<Reply, TransactionError> {
         // Only oneway messages have no sender, and they are in no stack.
-        let from = call.from.as_ref().ok_or(TransactionError::DIED)?;
-        from.check_waits_for(call)?;
+        let from = call.from.as_ref().filter(|from| !from.is_dead());
+        let from = from.ok_or(TransactionError::DIED)?;
         let terms = Terms {
             accepts_files: call.flags.has(TransactionFlags::ACCEPT_FDS),
             kind: BufferKind::Sync,
@@ -124,18 +104,6 @@ impl Thread {
             flags,
             sender_euid,
         })
-    }
-
-    /// Whether this thread waits for the reply to `call` and nothing else.
-    fn check_waits_for(&self, call: &Arc<Transaction>) -> Result<(), ReplyError> {
-        let inner = self.inner.lock();
-        if inner.dead {
-            return Err(ReplyError::Caller(TransactionError::DIED));
-        }
-        if !inner.stack.last().is_some_and(|top| Arc::ptr_eq(top, call)) {
-            return Err(ReplyError::Replier(TransactionError::failed(EPROTO)));
-        }
-        Ok(())
     }
 
     /// The call that the thread serves is answered: off the stack, and the completion in
@@ -166,11 +134,10 @@ impl Thread {
         below
     }
 
-    /// A call `below` the one that was just answered may have failed meanwhile. Its caller,
-    /// this thread, could not be told before, because it would have taken it for the
-    /// outcome of a call that it made later.
-    fn settle(self: &Arc<Self>, below: Option<Arc<Transaction>>) {
-        if let Some(call) = below.filter(|call| call.is_from(self) && call.has_failed()) {
+    /// The call `below` the one that this thread has done with may have ended meanwhile,
+    /// see [`NotEnded::Later`].
+    pub(super) fn settle(self: &Arc<Self>, below: Option<Arc<Transaction>>) {
+        if let Some(call) = below.filter(|call| call.is_from(self) && call.is_over()) {
             // The thread itself runs, so there is nobody to wake but who polls.
             if let Ok(wakeup) = self.end_call(&call, WakeMode::Async) {
                 wakeup.wake(&self.process);
@@ -211,12 +178,7 @@ fn hand_back(call: Arc<Transaction>) {
             wakeup.wake(&from.process);
         }
         // It died meanwhile, which is no concern of the replier.
-        Err(_) => drop(call.unload()),
-    }
-}
-
-impl Transaction {
-    fn has_failed(&self) -> bool {
-        matches!(*self.cargo.lock(), Cargo::Failure(_))
+        Err(NotEnded::ThreadIsDead) => drop(call.unload()),
+        Err(NotEnded::Later) => {}
     }
 }

@@ -5,8 +5,11 @@
 use kernel::{prelude::*, sync::Arc, task::Kuid};
 
 use super::{
-    chain::Chain, copy::Terms, next_id, security, security::SenderContext, Cargo, TargetName,
-    Transaction, TransactionData,
+    chain::{Chain, Waiting},
+    copy::Terms,
+    next_id, security,
+    security::SenderContext,
+    Cargo, TargetName, Transaction, TransactionData,
 };
 use crate::{
     allocation::{accepts_files, Allocation},
@@ -158,7 +161,7 @@ impl Thread {
         call: Arc<Transaction>,
         notice: KBox<Notice>,
         owner: &Process,
-        nearest: Option<Arc<Thread>>,
+        nearest: Option<Waiting>,
     ) -> Outcome<Wakeup> {
         let mut sched = owner.sched.lock();
         if sched.is_dead() {
@@ -169,8 +172,8 @@ impl Thread {
         }
         self.start_waiting(call.clone(), notice);
         let mut work = Work::Request(call);
-        if let Some(thread) = &nearest {
-            match thread.push_work(work, WakeMode::Sync) {
+        if let Some(Waiting { thread, call }) = &nearest {
+            match thread.push_callback(work, call) {
                 Ok(wakeup) => return Ok(wakeup),
                 Err(back) => work = back,
             }

@@ -37,4 +37,4 @@ pub mod thread;
 pub mod uapi;
 
 pub use nix::errno::Errno;
-pub use sys::{gettid, Region};
+pub use sys::{gettid, wait_for_signal, Region};

@@ -7,6 +7,7 @@
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use bytemuck::Pod;
 use nix::errno::Errno;
@@ -14,6 +15,8 @@ use nix::libc;
 use nix::sys::mman::{
     mmap, mmap_anonymous, mprotect, mremap, munmap, MRemapFlags, MapFlags, ProtFlags,
 };
+use nix::sys::signal::Signal;
+use nix::sys::time::TimeSpec;
 use nix::unistd::{fork, ForkResult, Pid};
 
 /// Issues `request` with a pointer to `argument`.
@@ -188,6 +191,20 @@ pub fn fork_child(body: impl FnOnce() -> i32) -> Result<Pid, Errno> {
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: always sound; nothing of this process runs afterwards.
     unsafe { libc::_exit(status) }
+}
+
+/// Waits for a blocked signal. Unlike the C library it says when the kernel ended
+/// the wait for nothing (`EINTR`); `EAGAIN` when the time is over.
+pub fn wait_for_signal(signal: Signal, timeout: Duration) -> Result<(), Errno> {
+    // The kernel's signal sets have 64 bits.
+    let set = 1u64 << (signal as i32 - 1);
+    let (set, time) = (std::ptr::from_ref(&set), TimeSpec::from(timeout));
+    // SAFETY: set and time are valid for the call, and no details are asked for.
+    let seen = unsafe {
+        let details = std::ptr::null_mut::<libc::siginfo_t>();
+        libc::syscall(libc::SYS_rt_sigtimedwait, set, details, time.as_ref(), size_of::<u64>())
+    };
+    Errno::result(seen).map(drop)
 }
 
 /// The calling thread's id.

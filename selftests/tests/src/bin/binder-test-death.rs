@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         thread::exit_keeps_reference_work_of_the_process,
         thread::exit_drops_unread_failures,
         thread::ended_kernel_thread_is_no_exit,
+        thread::call_of_an_ended_kernel_thread_fails_when_others_come,
         nested::killed_last_of_a_chain_is_told_to_the_middle,
         nested::killed_middle_of_a_chain_is_told_to_the_first,
         nested::killed_middle_lets_the_last_complete,

@@ -140,6 +140,8 @@ fn main() -> ExitCode {
         leaks::undelivered_call_lets_the_file_go_with_the_receiver,
         leaks::undelivered_oneway_call_lets_the_file_go_with_the_receiver,
         leaks::undelivered_reply_lets_the_file_go_with_the_caller,
+        leaks::bug_b65_file_in_flight_to_its_owner_does_not_keep_it_alive,
+        leaks::process_ends_though_another_has_its_file,
         full::request_without_a_free_number_fails_the_call,
         full::half_placed_request_takes_its_numbers_back,
         full::oneway_call_without_a_free_number_is_dropped,

@@ -8,6 +8,8 @@ mod chain;
 mod death;
 #[path = "../stage/mod.rs"]
 mod stage;
+#[path = "../nested/unwind.rs"]
+mod unwind;
 
 use std::process::ExitCode;
 
@@ -50,5 +52,10 @@ fn main() -> ExitCode {
         death::end_of_the_outer_caller_leaves_the_rest_working,
         death::chain_with_two_dead_links_unwinds_to_the_caller,
         death::killed_middle_process_fails_the_outer_call,
+        unwind::reply_given_while_the_caller_serves_is_kept_for_it,
+        unwind::callback_after_the_middle_died_reaches_an_idle_thread,
+        unwind::end_of_the_middle_waits_for_an_unread_request,
+        unwind::failed_delivery_of_a_callback_lets_the_outcome_through,
+        unwind::nesting_beyond_a_thousand_calls_is_refused,
     ])
 }

@@ -6,6 +6,8 @@
 mod core_support;
 #[path = "../poll/mod.rs"]
 mod poll;
+#[path = "../stage/mod.rs"]
+mod stage;
 
 use std::process::ExitCode;
 
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
         wake::exclusive_set_is_told,
         wake::one_poller_gets_the_work,
         wake::poller_wakes_though_a_reader_takes_the_work,
+        wake::edge_comes_again_while_work_is_left,
+        wake::reply_does_not_disturb_another_wait_of_the_thread,
         end::epoll_set_outlives_thread_exit,
         end::epoll_entry_is_removed_after_thread_exit,
         end::epoll_set_closes_after_thread_exit,

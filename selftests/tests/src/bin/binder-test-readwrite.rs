@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         read::bad_read_buffer_takes_nothing_away,
         read::call_that_cannot_be_delivered_fails,
         read::oneway_queue_goes_on_after_a_failed_delivery,
+        read::small_room_with_work_of_the_process_is_no_reason_to_wait,
         packing::completions_are_packed,
         packing::request_ends_a_read,
         packing::own_queue_comes_before_the_process_queue,

@@ -214,3 +214,24 @@ pub fn ended_kernel_thread_is_no_exit(env: &Env) -> Result<(), Failure> {
     check_eq!(serve_one(&session)?, 2);
     caller.join()
 }
+
+pub fn call_of_an_ended_kernel_thread_fails_when_others_come(env: &Env) -> Result<(), Failure> {
+    const OTHERS: usize = 256;
+    let caller = client(&env.device, |session, channel| {
+        channel.wait()?;
+        send(session, 0, 1, 0)?;
+        call_ends_dead(session)
+    })?;
+    let device = env.open()?;
+    become_manager(&device)?;
+    let ended = reader(&device);
+    ended.asleep()?;
+    caller.signal()?;
+    ended.join()?;
+    // The driver is not told when a thread ends, so it looks once in a while.
+    for _ in 0..OTHERS {
+        let device = device.clone();
+        Worker::start(move || Ok(device.extended_error()?)).join()?;
+    }
+    caller.join()
+}

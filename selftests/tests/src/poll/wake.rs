@@ -2,18 +2,24 @@
 //! Who is woken. The sets are edge-triggered where the question is whether a
 //! wake-up comes: a level-triggered set would find the work by looking.
 
+use std::time::Duration;
+
 use binder_client::commands::Commands;
 use binder_client::ktap::{Env, Failure};
+use binder_client::parcel::Parcel;
 use binder_client::peer::Peer;
 use binder_client::returns::Return;
 use binder_client::session::{Session, READ_SIZE};
 use binder_client::uapi::*;
-use binder_client::{check, check_eq, limits, Errno};
+use binder_client::{check, check_eq, limits, wait_for_signal, Errno};
 use nix::libc;
 use nix::sys::epoll::EpollFlags;
+use nix::sys::signal::{kill, SigSet, Signal};
+use nix::unistd::Pid;
 
 use super::{epoll, managing, nonblocking, told, told_now};
 use crate::core_support::*;
+use crate::stage::{self, Node, Stage};
 
 const EDGE: EpollFlags = EpollFlags::EPOLLET;
 
@@ -218,4 +224,50 @@ pub fn poller_wakes_though_a_reader_takes_the_work(env: &Env) -> Result<(), Fail
     }
     check_eq!(poller.join()?, 1);
     Ok(())
+}
+
+pub fn edge_comes_again_while_work_is_left(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let (server, client) = (stage.actor()?, stage.actor()?);
+    let handles = [0x100, 0x200].map(|ptr| stage.introduce(&server, &client, Node::new(ptr, 0)));
+    let set = epoll(server.device(), EDGE)?;
+    for handle in handles {
+        stage::send(&client, handle?, 1, TF_ONE_WAY, &Parcel::new())?;
+    }
+    check_eq!(told(&set)?, true);
+    check_eq!(told_now(&set)?, false);
+    // One read takes one message; nothing new comes, but there is more.
+    stage::take(&server)?.free()?;
+    check_eq!(told_now(&set)?, true, "one message is left");
+    stage::take(&server)?.free()?;
+    check_eq!(told_now(&set)?, false, "none is left");
+    Ok(())
+}
+
+pub fn reply_does_not_disturb_another_wait_of_the_thread(env: &Env) -> Result<(), Failure> {
+    let server = manager(&env.device, |session, channel| {
+        let request = receive(session)?;
+        channel.wait()?;
+        reply(session)?;
+        drop(request);
+        channel.signal()
+    })?;
+    let device = nonblocking(env)?.device().clone();
+    // Inherited by the threads of this process, so that it is blocked in all.
+    let signal = Signal::SIGUSR2;
+    SigSet::from(signal).thread_block()?;
+    let waiter = Worker::start(move || {
+        let session = Session::primed(&device)?;
+        send(&session, 0, 1, 0)?;
+        check_eq!(session.readable(Duration::ZERO)?, false);
+        let seen = wait_for_signal(signal, limits::wait());
+        finish_call(&session)?;
+        Ok(seen)
+    });
+    waiter.asleep_in(&[libc::SYS_rt_sigtimedwait])?;
+    server.signal()?;
+    server.wait()?;
+    kill(Pid::this(), signal)?;
+    check_eq!(waiter.join()?, Ok(()), "the wait of a thread that has polled");
+    server.join()
 }

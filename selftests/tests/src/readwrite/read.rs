@@ -5,12 +5,13 @@ use binder_client::commands::Commands;
 use binder_client::error::Error;
 use binder_client::guard::{BadAddress, GuardedBuffer};
 use binder_client::ktap::{Env, Failure};
+use binder_client::manager::become_manager;
 use binder_client::returns::{Return, Returns};
 use binder_client::session::{Outcome, Raw, ReadTarget, Session, READ_SIZE};
 use binder_client::uapi::*;
 use binder_client::{check, check_eq, check_matches, limits, Errno};
 
-use super::{nonblocking, nothing_waits, LARGEST};
+use super::{nonblocking, nothing_waits, open_nonblocking, LARGEST};
 use crate::core_support::*;
 
 /// Queues `count` `BR_TRANSACTION_COMPLETE`s for the calling thread.
@@ -232,4 +233,23 @@ pub fn oneway_queue_goes_on_after_a_failed_delivery(env: &Env) -> Result<(), Fai
     let all = session.read(limits::wait())?;
     check_matches!(all[..], [Return::TransactionComplete, Return::TransactionComplete]);
     server.join()
+}
+
+pub fn small_room_with_work_of_the_process_is_no_reason_to_wait(env: &Env) -> Result<(), Failure> {
+    let sender = client(&env.device, |session, channel| {
+        channel.wait()?;
+        send(session, 0, 1, TF_ONE_WAY)?;
+        channel.signal()
+    })?;
+    let device = open_nonblocking(env)?;
+    become_manager(&device)?;
+    let session = Session::primed(&device)?;
+    sender.signal()?;
+    sender.wait()?;
+    let outcome = session.write_read(&Commands::new(), LARGEST);
+    check_eq!((outcome.result, outcome.read_consumed), (Ok(()), 4));
+    receive(&session)?;
+    let outcome = session.write_read(&Commands::new(), LARGEST);
+    check_eq!(outcome.result, Err(Errno::EAGAIN));
+    sender.join()
 }

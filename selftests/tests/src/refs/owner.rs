@@ -3,16 +3,18 @@
 
 use binder_client::commands::Commands;
 use binder_client::ktap::{Env, Failure};
-use binder_client::object::Strength;
+use binder_client::object::{Object, Strength};
 use binder_client::parcel::Parcel;
 use binder_client::returns::Return;
-use binder_client::session::Session;
+use binder_client::session::{Session, READ_SIZE};
 use binder_client::uapi::TF_ONE_WAY;
 use binder_client::{check_eq, check_matches, limits};
 
 use crate::stage::duo::Duo;
 use crate::stage::worker::Worker;
-use crate::stage::{acknowledge, pending, reply, round_trip, send, take, Node, Stage};
+use crate::stage::{
+    acknowledge, pending, reply, round_trip, send, set_nonblock, take, Node, Stage,
+};
 
 const NODE: Node = Node::new(0x1000, 0x11);
 const OTHER: Node = Node::new(0x800, 0x22);
@@ -258,5 +260,57 @@ pub fn end_of_the_holder_releases_the_node(env: &Env) -> Result<(), Failure> {
     drop(client);
     let told = owner.read_until(limits::wait(), |entry| *entry == decrefs(NODE))?;
     check_eq!(told, [release(NODE), decrefs(NODE)]);
+    Ok(())
+}
+
+pub fn sender_is_told_though_another_thread_was_to_tell(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let duo = Duo::new(&stage)?;
+    // The news waits for a thread that does not read for now.
+    let other = Worker::spawn()?;
+    let (owner, inbox) = (duo.owner.clone(), duo.inbox);
+    other.run(move || send(&owner, inbox, 1, TF_ONE_WAY, &with(NODE, Strength::Strong)))?;
+    let told = duo.give(&with(NODE, Strength::Strong))?;
+    check_eq!(told.clone(), [increfs(NODE), acquire(NODE), DONE]);
+    let owner = duo.owner.clone();
+    check_eq!(other.run(move || pending(&owner))?, [DONE], "the other thread");
+    // Both threads' news is confirmed once, and the node can go.
+    acknowledge(&duo.owner, &told)?;
+    for _ in 0..2 {
+        take(&duo.client)?.free()?;
+    }
+    check_eq!(pending(&duo.owner)?, [release(NODE), decrefs(NODE)]);
+    Ok(())
+}
+
+pub fn thread_with_news_that_is_no_more_serves_on(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let duo = Duo::new(&stage)?;
+    let handle = duo.hand_over_one(NODE)?;
+    let server = Worker::spawn()?;
+    let owner = duo.owner.clone();
+    server.run(move || Ok(Session::primed(owner.device()).map(drop)?))?;
+    set_nonblock(&duo.owner, false)?;
+    // It is woken for news that its buffer has no room for.
+    let owner = duo.owner.clone();
+    let read = server.start(move || owner.write_read(&Commands::new(), 32).ok())?;
+    server.wait_asleep()?;
+    duo.change(|commands| commands.release(handle))?;
+    check_eq!(read.wait()??, []);
+    // By the time it reads on, there is nothing to tell.
+    set_nonblock(&duo.owner, true)?;
+    check_eq!(duo.give(&with(NODE, Strength::Strong))?, [DONE]);
+    let received = take(&duo.client)?;
+    let again = match received.objects()?.first() {
+        Some(Object::Handle { handle, .. }) => *handle,
+        other => return Err(Failure::new("the node", "a handle", format!("{other:?}"))),
+    };
+    set_nonblock(&duo.owner, false)?;
+    let owner = duo.owner.clone();
+    let read = server.start(move || owner.write_read(&Commands::new(), READ_SIZE).ok())?;
+    server.wait_asleep()?;
+    send(&duo.client, again, 5, TF_ONE_WAY, &Parcel::new())?;
+    let told = read.wait()??;
+    check_matches!(told[..], [Return::Transaction(incoming)] if incoming.code == 5);
     Ok(())
 }
