@@ -207,10 +207,15 @@ impl Node {
         Claims { strong, weak }
     }
 
-    /// Queues the node if its owner must be told something.
+    /// Queues the node if its owner must be told something, and takes it back if that is
+    /// no more so: a file must not be readable for nothing.
     fn announce(self: &Arc<Self>, sched: &mut Sched, via: Option<&Thread>) -> Wakeup {
         let claims = self.claims(sched);
-        if sched.is_dead() || !self.state(sched).told.needs_work(claims) {
+        if sched.is_dead() {
+            return Wakeup::nobody();
+        }
+        if !self.state(sched).told.needs_work(claims) {
+            self.withdraw_news(sched);
             return Wakeup::nobody();
         }
         match via {
@@ -230,6 +235,15 @@ impl Node {
         }
     }
 
+    /// Takes the node out of the process's queue. In the queue of a thread it stays, which
+    /// will find nothing to tell.
+    fn withdraw_news(self: &Arc<Self>, sched: &mut Sched) {
+        if self.link.is_queued() {
+            // Not the last reference: the caller has one.
+            drop(sched.withdraw(&self.link));
+        }
+    }
+
     /// What user space of the owner is to be told now, as the node leaves a queue.
     ///
     /// Takes the owner's `sched` lock.
@@ -238,6 +252,8 @@ impl Node {
             let mut sched = self.owner.sched.lock();
             let claims = self.claims(&mut sched);
             let actions = self.state(&mut sched).told.step(claims);
+            // A change since it left the queue has put it there again.
+            self.withdraw_news(&mut sched);
             (actions, self.remove_if_unused(&mut sched))
         };
         drop(removed);

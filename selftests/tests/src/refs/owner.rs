@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What the owner of a node is told.
 
+use std::time::Duration;
+
 use binder_client::commands::Commands;
 use binder_client::ktap::{Env, Failure};
 use binder_client::object::{Object, Strength};
@@ -74,7 +76,7 @@ pub fn announcements_of_a_synchronous_call_come_with_its_reply(env: &Env) -> Res
     let stage = Stage::new(env)?;
     let duo = Duo::new(&stage)?;
     send(&duo.owner, duo.inbox, 1, 0, &with(NODE, Strength::Strong))?;
-    check_eq!(duo.owner.readable(std::time::Duration::ZERO)?, false);
+    check_eq!(duo.owner.readable(Duration::ZERO)?, false);
     let _request = take(&duo.client)?;
     reply(&duo.client, 0, &Parcel::new())?;
     let told = duo.owner.read(limits::wait())?;
@@ -280,6 +282,24 @@ pub fn sender_is_told_though_another_thread_was_to_tell(env: &Env) -> Result<(),
         take(&duo.client)?.free()?;
     }
     check_eq!(pending(&duo.owner)?, [release(NODE), decrefs(NODE)]);
+    Ok(())
+}
+
+pub fn news_that_is_no_more_makes_nothing_readable(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let duo = Duo::new(&stage)?;
+    let handle = duo.hand_over_one(NODE)?;
+    duo.change(|commands| commands.release(handle))?;
+    check_eq!(duo.owner.readable(limits::wait())?, true, "the last reference is gone");
+    // Another thread gives the node away again before anybody has read that.
+    let (owner, inbox) = (duo.owner.clone(), duo.inbox);
+    Worker::spawn()?.run(move || {
+        send(&owner, inbox, 1, TF_ONE_WAY, &with(NODE, Strength::Strong))?;
+        check_eq!(owner.read(limits::wait())?, [DONE]);
+        Ok(())
+    })?;
+    check_eq!(duo.owner.readable(Duration::ZERO)?, false, "there is nothing to tell");
+    check_eq!(pending(&duo.owner)?, []);
     Ok(())
 }
 
