@@ -14,7 +14,7 @@ use kernel::{
 
 use crate::{
     defs::Return,
-    error::{ExtendedError, TransactionError},
+    error::ExtendedError,
     ffi::task::{self, WakeMode},
     process::{Process, Wakeup},
     transaction::Transaction,
@@ -33,7 +33,8 @@ mod returns;
 mod spare;
 mod wait;
 
-use self::own_error::{OwnError, OwnErrorSlot};
+pub(crate) use self::own_error::OwnError;
+use self::own_error::Stopped;
 pub(crate) use self::read::{Blocking, Flow};
 use self::spare::Spare;
 use self::{looper::Looper, queue::LocalQueue};
@@ -65,7 +66,7 @@ pub(crate) struct Thread {
     polls_process: AtomicBool,
     /// The next read returns at once, whatever there is (set by `flush`, under the lock).
     return_now: AtomicBool,
-    own_error: OwnErrorSlot,
+    stopped: Stopped,
     /// Set at the end of the thread, for those who only want to know.
     ended: AtomicBool,
     #[pin]
@@ -79,6 +80,8 @@ pub(crate) struct Inner {
     /// and calls it serves.
     pub(crate) stack: KVec<Arc<Transaction>>,
     extended_error: ExtendedError,
+    /// The place for a failure, unless one is in the queue.
+    error: Option<KBox<OwnError>>,
     looper: Looper,
     /// The thread sleeps and whoever gives it work must wake it.
     asleep: bool,
@@ -100,6 +103,7 @@ impl Thread {
     /// A thread object for the running task.
     pub(crate) fn new(process: &Arc<Process>, tid: i32, task: ARef<Task>) -> Result<Arc<Self>> {
         let process = process.clone();
+        let error = OwnError::new()?;
         let thread = Arc::pin_init(
             pin_init!(Self {
                 tid,
@@ -109,12 +113,13 @@ impl Thread {
                 poll_queue: SetOnce::new(),
                 polls_process: AtomicBool::new(false),
                 return_now: AtomicBool::new(false),
-                own_error: OwnErrorSlot::new(),
+                stopped: Stopped::no(),
                 ended: AtomicBool::new(false),
                 inner <- new_spinlock!(Inner {
                     queue: LocalQueue::new(),
                     stack: KVec::new(),
                     extended_error: ExtendedError::none(0),
+                    error: Some(error),
                     looper: Looper::new(),
                     asleep: false,
                     dead: false,
@@ -205,7 +210,7 @@ impl Thread {
         wakeup.wake(&self.process);
     }
 
-    /// The thread has returned to user space, as `flush` asked.
+    /// The thread returns to user space, as `flush` asked.
     pub(crate) fn clear_return_request(&self) {
         if self.return_now.load(Relaxed) {
             self.return_now.store(false, Relaxed);
@@ -248,32 +253,6 @@ impl Thread {
         if inner.extended_error.code == Return::OK {
             inner.extended_error = error;
         }
-    }
-
-    /// The error of the thread's own command, to be read after all that waits.
-    pub(crate) fn set_error(&self, id: u32, error: TransactionError) {
-        self.own_error.set(OwnError::Command(error.code));
-        self.inner.lock().extended_error = ExtendedError::of(id, error);
-        self.notify_poll();
-    }
-
-    /// There is no memory for the notice that a reply is complete; the slot for errors
-    /// carries the code.
-    pub(crate) fn set_completion_without_memory(&self) {
-        self.own_error
-            .set(OwnError::Command(Return::TRANSACTION_COMPLETE));
-        self.notify_poll();
-    }
-
-    /// A reply failed; a notice in the queue says that it is complete.
-    pub(crate) fn stop_writing(&self) {
-        self.own_error.set(OwnError::Noticed);
-    }
-
-    /// A command failed that has no return of its own for that.
-    fn set_errno(&self, error: Error) {
-        self.own_error.set(OwnError::Errno(error.to_errno()));
-        self.notify_poll();
     }
 
     /// Whether the thread has said that it serves calls.

@@ -8,7 +8,7 @@ use crate::{
     defs::Return,
     ffi::link::{Link, Queue, Queued},
     node::{death::Death, Node},
-    thread::queue::Item,
+    thread::{queue::Item, OwnError},
     transaction::Transaction,
 };
 
@@ -30,6 +30,8 @@ pub(crate) enum Work {
     Death(Arc<Death>),
     /// The outcome of a command of the thread itself.
     Notice(KBox<Notice>),
+    /// The failure of a command of the thread itself.
+    OwnError(KBox<OwnError>),
 }
 
 /// A return code without payload that waits to be read, such as

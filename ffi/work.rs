@@ -18,6 +18,7 @@ const NODE: u8 = 2;
 const NOTICE: u8 = 3;
 const DEATH: u8 = 4;
 const NODE_FOR_SENDER: u8 = 5;
+const OWN_ERROR: u8 = 6;
 
 // SAFETY: Each variant owns a counted or unique pointer to the object with the
 // link. `Arc` and `KBox` do not move what they point to, and `from_raw` turns
@@ -30,6 +31,7 @@ unsafe impl Queued for Work {
             Work::NodeForSender(node) => node.sender_link(),
             Work::Death(death) => death.link(),
             Work::Notice(notice) => &notice.link,
+            Work::OwnError(error) => &error.link,
         }
     }
 
@@ -41,6 +43,7 @@ unsafe impl Queued for Work {
             Work::NodeForSender(node) => (node.into_raw().cast(), NODE_FOR_SENDER),
             Work::Death(death) => (death.into_raw().cast(), DEATH),
             Work::Notice(notice) => (KBox::into_raw(notice).cast_const().cast(), NOTICE),
+            Work::OwnError(error) => (KBox::into_raw(error).cast_const().cast(), OWN_ERROR),
         }
     }
 
@@ -52,6 +55,7 @@ unsafe impl Queued for Work {
                 RESPONSE => Work::Response(Arc::from_raw(object.cast())),
                 NODE => Work::Node(Arc::from_raw(object.cast())),
                 NODE_FOR_SENDER => Work::NodeForSender(Arc::from_raw(object.cast())),
+                OWN_ERROR => Work::OwnError(KBox::from_raw(object.cast_mut().cast())),
                 DEATH => Work::Death(Arc::from_raw(object.cast())),
                 _ => Work::Notice(KBox::from_raw(object.cast_mut().cast())),
             }

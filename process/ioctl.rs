@@ -38,23 +38,32 @@ impl Process {
             return Err(EINVAL);
         }
         let process: Arc<Self> = self.into();
+        if request == ioctl::WRITE_READ {
+            let blocking = if nonblocking {
+                Blocking::Never
+            } else {
+                Blocking::Wait
+            };
+            return process.write_read(arg, blocking);
+        }
+        let result = process.control(request, arg);
+        if let Some(thread) = process.known_thread() {
+            thread.clear_return_request();
+        }
+        result
+    }
+
+    /// All ioctls but the one that moves data.
+    fn control(self: &Arc<Self>, request: u32, arg: u64) -> Result {
         match request {
-            ioctl::WRITE_READ => {
-                let blocking = if nonblocking {
-                    Blocking::Never
-                } else {
-                    Blocking::Wait
-                };
-                process.write_read(arg, blocking)
-            }
-            ioctl::SET_MAX_THREADS => process.set_max_threads(arg),
-            ioctl::SET_CONTEXT_MGR => process.set_context_manager(0, 0, NodeFlags(0)),
+            ioctl::SET_MAX_THREADS => self.set_max_threads(arg),
+            ioctl::SET_CONTEXT_MGR => self.set_context_manager(0, 0, NodeFlags(0)),
             ioctl::SET_CONTEXT_MGR_EXT => {
                 let object: flat_binder_object = user::read(arg)?;
                 let flags = NodeFlags(object.flags);
-                process.set_context_manager(object.pointer(), object.cookie, flags)
+                self.set_context_manager(object.pointer(), object.cookie, flags)
             }
-            ioctl::THREAD_EXIT => process.exit_thread(),
+            ioctl::THREAD_EXIT => self.exit_thread(),
             ioctl::VERSION => {
                 let version = binder_version {
                     protocol_version: PROTOCOL_VERSION,
@@ -62,12 +71,12 @@ impl Process {
                 user::write(arg, &version)
             }
             ioctl::GET_EXTENDED_ERROR => {
-                let error = process.current_thread()?.take_extended_error();
+                let error = self.current_thread()?.take_extended_error();
                 user::write(arg, &error.to_abi())
             }
             ioctl::ENABLE_ONEWAY_SPAM_DETECTION => {
                 let enable: u32 = user::read(arg)?;
-                process.reports_spam.store(enable != 0, Relaxed);
+                self.reports_spam.store(enable != 0, Relaxed);
                 Ok(())
             }
             _ => Err(EINVAL),

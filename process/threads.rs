@@ -34,6 +34,13 @@ impl Process {
         }
     }
 
+    /// The thread object of the running task, if there is one.
+    pub(super) fn known_thread(&self) -> Option<Arc<Thread>> {
+        let current = Current::get();
+        let known = self.threads.lock().get(&current.tid()).cloned();
+        known.filter(|thread| current.is(&thread.task))
+    }
+
     fn add_thread(self: &Arc<Self>, current: &Current) -> Result<Arc<Thread>> {
         if self.sched.lock().wants_sweep() {
             self.sweep();

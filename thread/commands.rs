@@ -98,7 +98,7 @@ impl Thread {
     pub(crate) fn write(self: &Arc<Self>, buffer: u64, size: u64, consumed: u64) -> (u64, Result) {
         let mut reader = CommandReader::new(buffer, size, consumed);
         let mut done = consumed;
-        while reader.left() >= size_of::<u32>() as u64 && !self.own_error.is_set() {
+        while reader.left() >= size_of::<u32>() as u64 && !self.stopped.is_set() {
             if let Err(error) = self.command(&mut reader) {
                 return (done, Err(error));
             }

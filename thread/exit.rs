@@ -60,6 +60,7 @@ impl Work {
             Work::Node(node) | Work::NodeForSender(node) => drop(node),
             Work::Death(death) => drop(death),
             Work::Notice(notice) => drop(notice),
+            Work::OwnError(error) => drop(error),
         }
     }
 }

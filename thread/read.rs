@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use kernel::{prelude::*, sync::Arc};
 
-use super::{looper::Ready, returns::ReturnWriter, wait::Search, OwnError, Thread};
+use super::{looper::Ready, own_error::OwnError, returns::ReturnWriter, wait::Search, Thread};
 use crate::{
     defs::Return,
     ffi::abi::binder_ptr_cookie,
@@ -86,7 +86,6 @@ impl Thread {
         if let Some(notice) = done {
             self.recycle_notice(notice);
         }
-        self.deliver_error(writer)?;
         if writer.is_fresh() && blocking == Blocking::Never && !self.may_return_nothing(writer) {
             return Err(EAGAIN);
         }
@@ -109,16 +108,15 @@ impl Thread {
         Ok(is_free)
     }
 
-    /// The error of the thread's own last command comes after all that waited.
-    fn deliver_error(&self, writer: &mut ReturnWriter) -> Result {
-        if !writer.has_room() {
-            return Ok(());
+    /// The thread's own last command failed.
+    fn deliver_error(&self, error: KBox<OwnError>, writer: &mut ReturnWriter) -> Result<Flow> {
+        let (code, errno) = (error.code, error.errno);
+        self.error_read(error);
+        writer.put_code(code)?;
+        if code == Return::ERROR {
+            writer.put(&errno)?;
         }
-        match self.own_error.take() {
-            None | Some(OwnError::Noticed) => Ok(()),
-            Some(OwnError::Command(code)) => writer.put_code(code),
-            Some(OwnError::Errno(errno)) => writer.put_item(Return::ERROR, &errno),
-        }
+        Ok(Flow::Continue)
     }
 
     /// Whether a non-blocking read that found nothing is a success: the thread was
@@ -140,10 +138,10 @@ impl Thread {
             Work::Death(death) => deliver_death(&death, writer),
             Work::Notice(notice) => {
                 writer.put_code(notice.code)?;
-                self.own_error.notice_read();
                 *done = Some(notice);
                 Ok(Flow::Continue)
             }
+            Work::OwnError(error) => self.deliver_error(error, writer),
         }
     }
 

@@ -91,7 +91,8 @@ impl ReturnWriter {
         self.put(payload)
     }
 
-    fn put<T: AsBytes>(&mut self, value: &T) -> Result {
+    /// Adds a payload.
+    pub(crate) fn put<T: AsBytes>(&mut self, value: &T) -> Result {
         if self.room() < size_of::<T>() as u64 {
             return Err(EFAULT);
         }

@@ -83,39 +83,29 @@ impl Thread {
     /// One look at all places that have work for this thread.
     fn look(self: &Arc<Self>, search: Search) -> Found {
         match self.look_in_own_queue(search) {
-            Found::Nothing => {}
             found @ Found::Work(_) => {
                 self.leave_ready_list();
                 return found;
             }
-            Found::Return => {
-                self.leave_ready_list();
-                // Until then it could still be handed work.
-                return self.look_in_own_queue(search);
-            }
-        }
-        if !search.process {
-            return Found::Nothing;
+            found if !search.process => return found,
+            // Before it returns with nothing, it looks further.
+            Found::Return | Found::Nothing => {}
         }
         let mut sched = self.process.sched.lock();
         let mut inner = self.inner.lock();
-        if self.must_return(&inner) {
-            inner.asleep = false;
-            let found = inner.take(search);
-            drop(inner);
-            let entry = sched.remove_ready(self);
-            drop(sched);
-            drop(entry);
-            return found;
-        }
-        if !sched.has_work() {
+        let takes_more = sched.has_work() && !inner.queue.is_urgent();
+        if !takes_more && !self.must_return(&inner) {
             inner.asleep = true;
             sched.add_ready(self);
             return Found::Nothing;
         }
         inner.asleep = false;
         let entry = sched.remove_ready(self);
-        let found = inner.take_from_process(&mut sched, search);
+        let found = if takes_more {
+            inner.take_from_process(&mut sched, search)
+        } else {
+            inner.take(search)
+        };
         drop(inner);
         drop(sched);
         drop(entry);
@@ -125,13 +115,13 @@ impl Thread {
     /// Whether a read has something to return for, apart from work of the process. To be
     /// asked under the lock, as all that changes it is done under it.
     pub(super) fn must_return(&self, inner: &Inner) -> bool {
-        inner.has_reason_to_return() || self.own_error.is_set() || self.return_now.load(Relaxed)
+        inner.has_reason_to_return() || self.return_now.load(Relaxed)
     }
 
     /// Whether the thread may take work of the process: it waits for no reply and serves no
     /// call, and has nothing to read but deferred items.
     pub(super) fn is_free(&self, inner: &Inner) -> bool {
-        inner.stack.is_empty() && !inner.queue.is_urgent() && !self.own_error.is_set()
+        inner.stack.is_empty() && !inner.queue.is_urgent()
     }
 
     /// Whether a read has something to return for.

@@ -39,12 +39,7 @@ impl Thread {
         };
         match notice {
             Ok(notice) => self.reply_to(call, id, notice, data),
-            Err(error) => {
-                let below = self.leave_call();
-                self.set_completion_without_memory();
-                Transaction::fail_with_id(call, id, error.into());
-                self.settle(below);
-            }
+            Err(error) => self.give_up(call, id, error.into()),
         }
     }
 
@@ -62,25 +57,26 @@ impl Thread {
                 hand_back(call);
                 self.settle(below);
             }
-            // The caller gets no reply; for the replier the call is complete.
             Err(error) => {
                 reports::report(self, data, route(&call), error.code);
-                let below = self.complete_call(notice, Completion::Immediate);
-                self.stop_writing();
-                Transaction::fail_with_id(call, id, error);
-                self.settle(below);
+                self.recycle_notice(notice);
+                self.give_up(call, id, error);
             }
         }
     }
 
-    /// Takes the call that the thread serves off its stack. Returns what is below it.
-    fn leave_call(&self) -> Option<Arc<Transaction>> {
-        let (call, below) = {
+    /// The caller gets no reply. For the replier the call is complete; it is stopped all
+    /// the same.
+    fn give_up(self: &Arc<Self>, call: Arc<Transaction>, id: u32, error: TransactionError) {
+        let (top, below) = {
             let mut inner = self.inner.lock();
+            inner.push_error(Return::TRANSACTION_COMPLETE, 0);
             (inner.stack.pop(), inner.stack.last().cloned())
         };
-        drop(call);
-        below
+        drop(top);
+        self.stop_writing();
+        Transaction::fail_with_id(call, id, error);
+        self.settle(below);
     }
 
     /// Copies the reply into the caller's process.

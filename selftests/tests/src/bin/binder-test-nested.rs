@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         unwind::callback_after_the_middle_died_reaches_an_idle_thread,
         unwind::end_of_the_middle_waits_for_an_unread_request,
         unwind::failed_delivery_of_a_callback_lets_the_outcome_through,
+        unwind::failure_is_told_before_what_comes_after_it,
         unwind::nesting_beyond_a_thousand_calls_is_refused,
     ])
 }

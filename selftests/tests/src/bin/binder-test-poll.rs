@@ -60,6 +60,8 @@ fn main() -> ExitCode {
         flush::closed_duplicate_wakes_every_reader,
         flush::closed_duplicate_lets_the_next_read_return,
         flush::closed_duplicate_makes_it_readable_once,
+        flush::closed_duplicate_hides_no_work,
+        flush::closed_duplicate_lets_any_ioctl_return,
         flush::closed_duplicate_leaves_calls_alone,
         flush::last_close_ends_the_party,
     ])

@@ -123,6 +123,29 @@ pub fn failed_delivery_of_a_callback_lets_the_outcome_through(env: &Env) -> Resu
     can_call(&stage, &actors[0])
 }
 
+pub fn failure_is_told_before_what_comes_after_it(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let (mut actors, handles) = chain(&stage, 2)?;
+    // One call at a time: the second fails, and is told in its place.
+    send(&actors[0], handles[1], 2, 0, &Parcel::new())?;
+    send(&actors[1], handles[0], 9, 0, &Parcel::new())?;
+    let told = pending_news(&actors[0])?;
+    check_matches!(
+        told[..],
+        [Return::TransactionComplete, Return::FailedReply, Return::Transaction(incoming)]
+            if incoming.code == 9
+    );
+    reply(&actors[0], 0, &Parcel::new())?;
+    check_eq!(pending_news(&actors[0])?, [Return::TransactionComplete]);
+    send(&actors[0], handles[1], 3, 0, &Parcel::new())?;
+    drop(actors.pop());
+    let told = actors[0].read_until(limits::wait(), |entry| *entry == Return::DeadReply)?;
+    let failures = told.iter().filter(|entry| **entry != Return::TransactionComplete);
+    let failures: Vec<_> = failures.copied().collect();
+    check_matches!(failures[..], [Return::FailedReply, .., Return::DeadReply]);
+    can_call(&stage, &actors[0])
+}
+
 pub fn nesting_beyond_a_thousand_calls_is_refused(env: &Env) -> Result<(), Failure> {
     const MOST: usize = 1500;
     let stage = Stage::new(env)?;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use binder_client::commands::Commands;
 use binder_client::device::Device;
 use binder_client::ktap::{Env, Failure};
+use binder_client::manager::become_manager;
 use binder_client::returns::Return;
 use binder_client::session::{Session, READ_SIZE};
+use binder_client::uapi::TF_ONE_WAY;
 use binder_client::{check_eq, check_matches, limits, Errno};
 
 use super::nonblocking;
@@ -90,6 +92,34 @@ pub fn closed_duplicate_makes_it_readable_once(env: &Env) -> Result<(), Failure>
     let outcome = session.write_read(&Commands::new(), READ_SIZE);
     check_eq!(outcome.returns()?, [Return::Noop]);
     check_eq!(session.readable(limits::quiet())?, false);
+    Ok(())
+}
+
+pub fn closed_duplicate_hides_no_work(env: &Env) -> Result<(), Failure> {
+    let sender = client(&env.device, |session, channel| {
+        channel.wait()?;
+        send(session, 0, 5, TF_ONE_WAY)?;
+        channel.signal()
+    })?;
+    let device = env.open()?;
+    become_manager(&device)?;
+    let session = Session::primed(&device)?;
+    device.flush()?;
+    until("it is readable", || Ok(session.readable(std::time::Duration::ZERO)?))?;
+    sender.signal()?;
+    sender.wait()?;
+    let told = session.write_read(&Commands::new(), READ_SIZE).ok()?;
+    check_matches!(told[..], [Return::Transaction(incoming)] if incoming.code == 5);
+    sender.join()
+}
+
+pub fn closed_duplicate_lets_any_ioctl_return(env: &Env) -> Result<(), Failure> {
+    let session = nonblocking(env)?;
+    session.device().flush()?;
+    until("it is readable", || Ok(session.readable(std::time::Duration::ZERO)?))?;
+    // That was the ioctl that returned; the next read finds nothing.
+    session.device().extended_error()?;
+    check_eq!(session.write_read(&Commands::new(), READ_SIZE).result, Err(Errno::EAGAIN));
     Ok(())
 }
 
