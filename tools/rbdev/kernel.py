@@ -73,27 +73,22 @@ def stock() -> Kernel:
 
 
 @functools.cache
-def debug() -> Kernel:
-    """Our own build of the same source with KASAN, lockdep and more."""
+def debug(name: str = "debug") -> Kernel:
+    """Our own build of the same source with KASAN, lockdep and more, or a variant of it."""
     cache = Cache()
     base = root.get(cache)
     version = _version(cache, base, stock_kernel.release(cache, base))
     source = stock_kernel.source(cache, base, version)
-    folder = debug_kernel.tree(cache, base, source, version)
+    folder = debug_kernel.tree(cache, base, source, version, name)
     build = folder / "o"
     release = (build / "include/config/kernel.release").read_text(encoding="utf-8").strip()
     return Kernel(
-        name="debug", release=release, vmlinuz=build / debug_kernel.KEPT, build=build, source=source, modules=build,
+        name=name, release=release, vmlinuz=build / debug_kernel.KEPT, build=build, source=source, modules=build,
         c_driver=build / "drivers/android/binder_linux.ko", make=tuple(debug_kernel.MAKE), root=base, folder=folder,
         parameters="kasan_multi_shot", memory=2048)
 
 
-KERNELS = {"stock": stock, "debug": debug}
-
-
-def names() -> list[str]:
-    """The names of the kernels that this checkout has a recipe for."""
-    return [name for name in KERNELS if name != "debug" or debug_kernel.FRAGMENT.is_file()]
+KERNELS = {"stock": stock} | {name: functools.partial(debug, name) for name in debug_kernel.VARIANTS}
 
 
 def get(name: str | None = None) -> Kernel:
