@@ -12,6 +12,15 @@ endif
 
 obj-$(CONFIG_ANDROID_BINDER_RUST) += rust_binder.o
 
+# Outside a kernel tree the tests are asked for on make's command line.
+ifneq ($(KBUILD_EXTMOD),)
+rustflags-$(CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST) += \
+	--cfg CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST
+endif
+
+# Under a kernel with coverage for fuzzers.
+KCOV_INSTRUMENT := y
+
 # The ABI structures and what the kernel's own bindings lack, through bindgen.
 # Only layouts matter here, so the preprocessor's flags are enough.
 rust_binder_bindgen_flags := --use-core --with-derive-default \

@@ -287,7 +287,8 @@ impl<T, const N: usize> Chunked<T, N> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_chunked))]
 mod tests {
     use super::*;
 

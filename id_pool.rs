@@ -314,5 +314,5 @@ fn from_bit(from: u32) -> Option<u64> {
     u64::MAX.checked_shl(from)
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
 mod tests;

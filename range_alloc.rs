@@ -41,7 +41,7 @@ mod index;
 mod oneway_budget;
 mod payload;
 mod request;
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
 mod tests;
 mod types;
 mod walk;

@@ -23,6 +23,8 @@ mod node;
 mod process;
 mod reports;
 mod shim;
+#[cfg(CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST)]
+mod testing;
 mod thread;
 mod transaction;
 mod work;

@@ -164,7 +164,8 @@ impl<T, const N: usize> SlotTable<T, N> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_slot_table))]
 mod tests {
     use super::*;
 

@@ -103,7 +103,8 @@ fn align(size: u64) -> Option<u64> {
     Some(size.checked_add(7)? & !7)
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_layout))]
 mod tests {
     use super::*;
 

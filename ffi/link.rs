@@ -231,10 +231,10 @@ impl<W: Queued> Drop for Queue<W> {
 }
 
 /// Queueable items for the tests of queues on the host.
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
 pub(crate) mod testing {
     use super::*;
-    use alloc::sync::Arc;
+    use crate::testing::{is_last, share, Shared};
 
     /// An object that can be queued.
     pub(crate) struct Object {
@@ -244,11 +244,11 @@ pub(crate) mod testing {
 
     /// A counted pointer to one.
     #[derive(Clone)]
-    pub(crate) struct Item(Arc<Object>);
+    pub(crate) struct Item(Shared<Object>);
 
     impl Item {
         pub(crate) fn new(number: u32) -> Self {
-            Self(Arc::new(Object {
+            Self(share(Object {
                 link: Link::new(),
                 number,
             }))
@@ -258,12 +258,13 @@ pub(crate) mod testing {
             self.0.number
         }
 
-        pub(crate) fn holders(&self) -> usize {
-            Arc::strong_count(&self.0)
+        /// Drops the pointer and says whether it was the only one.
+        pub(crate) fn is_last(self) -> bool {
+            is_last(self.0)
         }
     }
 
-    // SAFETY: `Arc` does not move the object with the link, and gives back the reference
+    // SAFETY: `Shared` does not move the object with the link, and gives back the reference
     // that it gave up.
     unsafe impl Queued for Item {
         fn link(&self) -> &Link {
@@ -272,19 +273,21 @@ pub(crate) mod testing {
 
         fn into_raw(self) -> (*const c_void, u8) {
             let kind = self.0.number as u8;
-            (Arc::into_raw(self.0).cast(), kind)
+            (Shared::into_raw(self.0).cast(), kind)
         }
 
         unsafe fn from_raw(object: *const c_void, _kind: u8) -> Self {
             // SAFETY: The caller passes what `into_raw` returned, once.
-            Self(unsafe { Arc::from_raw(object.cast()) })
+            Self(unsafe { Shared::from_raw(object.cast()) })
         }
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_link))]
 mod tests {
     use super::{testing::Item, *};
+    use crate::testing::Vec;
 
     #[test]
     fn items_leave_in_the_order_they_came() {
@@ -324,11 +327,11 @@ mod tests {
             let gone = queue.remove(items[removed].link());
             assert_eq!(gone.map(|item| item.number()), Some(removed as u32));
             assert!(queue.push_back(items[removed].clone()).is_ok());
-            let mut expected = alloc::vec![0, 1, 2];
+            let mut expected = Vec::from_iter([0, 1, 2]);
             expected.retain(|number| *number != removed as u32);
             expected.push(removed as u32);
             let left = core::iter::from_fn(|| queue.pop_front().map(|item| item.number()));
-            assert_eq!(left.collect::<alloc::vec::Vec<_>>(), expected);
+            assert_eq!(left.collect::<Vec<_>>(), expected);
         }
     }
 
@@ -337,9 +340,11 @@ mod tests {
         let item = Item::new(7);
         let mut queue = Queue::new();
         assert!(queue.push_back(item.clone()).is_ok());
-        assert_eq!(item.holders(), 2);
         drop(queue);
-        assert_eq!(item.holders(), 1);
         assert!(!item.link().is_queued());
+        let mut queue = Queue::new();
+        assert!(queue.push_back(item.clone()).is_ok());
+        assert!(!item.is_last());
+        assert!(queue.pop_front().is_some_and(Item::is_last));
     }
 }

@@ -91,7 +91,7 @@ impl Node {
     }
 
     /// What was entered for a child.
-    #[cfg(test)]
+    #[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
     pub(super) fn of_child(self, child: u32) -> Summary {
         let bit = 1 << (child % FAN);
         Summary {

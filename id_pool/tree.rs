@@ -311,7 +311,7 @@ impl Tree {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
 impl Tree {
     /// Checks the invariants.
     pub(super) fn check(&self) {

@@ -125,7 +125,8 @@ impl Obituary {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_obituary))]
 mod tests {
     use super::*;
 

@@ -172,10 +172,11 @@ fn answer(pending: &mut bool) -> Result<(), NothingPending> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_refcount))]
 mod tests {
     use super::*;
-    use std::{collections::HashSet, vec, vec::Vec};
+    use crate::testing::Vec;
 
     const NONE: Claims = Claims {
         strong: false,
@@ -252,7 +253,7 @@ mod tests {
     }
 
     /// A node, its claims, and all that its owner can know.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, PartialEq, Eq)]
     struct World {
         count: Refcount,
         claims: Claims,
@@ -265,22 +266,21 @@ mod tests {
     impl World {
         fn deliver(&mut self) {
             let told = self.count.step(self.claims);
-            assert!(!(told.increfs && self.weak), "INCREFS told twice");
+            // Nothing is told twice, and a strong reference not without a weak one.
+            assert!(!(told.increfs && self.weak));
             self.weak |= told.increfs;
-            assert!(!(told.acquire && self.strong), "ACQUIRE told twice");
-            assert!(!told.acquire || self.weak, "ACQUIRE without INCREFS");
+            assert!(!(told.acquire && self.strong));
+            assert!(!told.acquire || self.weak);
             self.strong |= told.acquire;
             self.owes_increfs |= told.increfs;
             self.owes_acquire |= told.acquire;
+            // Nothing is taken back before the owner has answered.
             if told.release {
-                assert!(self.strong && !self.owes_acquire, "early RELEASE");
+                assert!(self.strong && !self.owes_acquire);
                 self.strong = false;
             }
             if told.decrefs {
-                assert!(
-                    self.weak && !self.strong && !self.owes_increfs,
-                    "early DECREFS"
-                );
+                assert!(self.weak && !self.strong && !self.owes_increfs);
                 self.weak = false;
             }
         }
@@ -295,7 +295,7 @@ mod tests {
         }
 
         fn successors(mut self) -> Vec<Self> {
-            let mut next = vec![];
+            let mut next = Vec::new();
             for bits in 0..4 {
                 let claims = Claims {
                     strong: bits & 1 != 0,
@@ -315,14 +315,15 @@ mod tests {
             assert_eq!(self.count.has_weak(), self.weak);
             assert!(!self.strong || self.weak);
             if !self.count.needs_work(self.claims) && !self.owes_acquire && !self.owes_increfs {
-                assert_eq!(self.strong, self.claims.strong, "owner is misinformed");
+                // The owner knows what is so.
+                assert_eq!(self.strong, self.claims.strong);
                 assert_eq!(self.weak, self.claims.strong || self.claims.weak);
             }
             let mut end = self;
             end.claims = NONE;
             end = end.answer()[0].answer()[1];
             end.deliver();
-            assert!(end.count.removable(NONE), "node can not be removed");
+            assert!(end.count.removable(NONE));
         }
     }
 
@@ -337,12 +338,13 @@ mod tests {
             owes_acquire: false,
             owes_increfs: false,
         };
-        let mut seen = HashSet::from([start]);
-        let mut todo = vec![start];
+        let mut seen = Vec::from_iter([start]);
+        let mut todo = Vec::from_iter([start]);
         while let Some(world) = todo.pop() {
             world.check();
             for next in world.successors() {
-                if seen.insert(next) {
+                if !seen.contains(&next) {
+                    seen.push(next);
                     todo.push(next);
                 }
             }

@@ -266,7 +266,7 @@ impl Bins {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
 impl Bins {
     /// Number of free ranges; checks the invariants.
     pub(super) fn count<T, const N: usize>(&self, ranges: &Descriptors<T, N>) -> usize {
@@ -289,7 +289,8 @@ impl Bins {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_bins))]
 mod tests {
     use super::*;
 
@@ -322,7 +323,7 @@ mod tests {
                 2 * a,
                 (a / 2 / 8 * 8).max(8),
             ] {
-                assert_eq!(is_same_class(a, b), class_of(a) == class_of(b), "{a} {b}");
+                assert_eq!(is_same_class(a, b), class_of(a) == class_of(b));
             }
         }
     }

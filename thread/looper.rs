@@ -180,7 +180,8 @@ impl Pool {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_looper))]
 mod tests {
     use super::*;
 
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(new.register(&mut pool), Ok(()));
         assert_eq!((pool.requested(), pool.started()), (0, 1));
         assert_eq!((new.serves(), new.bits()), (true, Looper::REGISTERED));
-        assert!(!pool.request_spawn(Ready::Nobody, new), "limit is reached");
+        assert!(!pool.request_spawn(Ready::Nobody, new));
     }
 
     #[test]
@@ -215,10 +216,8 @@ mod tests {
         assert!(!pool.request_spawn(Ready::Somebody, entered()));
         assert!(!pool.request_spawn(Ready::Nobody, Looper::new()));
         assert!(pool.request_spawn(Ready::Nobody, entered()));
-        assert!(
-            !pool.request_spawn(Ready::Nobody, entered()),
-            "one at a time"
-        );
+        // One at a time.
+        assert!(!pool.request_spawn(Ready::Nobody, entered()));
         pool.cancel_request();
         assert!(pool.request_spawn(Ready::Nobody, entered()));
     }
@@ -305,7 +304,7 @@ mod tests {
                 }
                 assert!(pool.requested() <= 1 && pool.started() <= 2);
                 assert!(pool.started() - started <= 1);
-                assert_eq!(looper.bits() & before, before, "a bit got lost");
+                assert_eq!(looper.bits() & before, before);
                 before = looper.bits();
             }
             assert!(looper.serves() || looper.bits() & Looper::INVALID == 0);

@@ -93,10 +93,11 @@ impl<W: Item> LocalQueue<W> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_local_queue))]
 mod tests {
     use super::*;
-    use crate::ffi::link::testing;
+    use crate::{ffi::link::testing, testing::Vec};
 
     /// Requests have the numbers from here on.
     const REQUESTS: u32 = 100;
@@ -121,7 +122,7 @@ mod tests {
         queue
     }
 
-    fn drain(queue: &mut LocalQueue<testing::Item>) -> alloc::vec::Vec<u32> {
+    fn drain(queue: &mut LocalQueue<testing::Item>) -> Vec<u32> {
         core::iter::from_fn(|| queue.pop_any().map(|item| item.number())).collect()
     }
 

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::testing::{steps, Rng};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, vec::Vec};
 
 struct Buffer {
     index: u32,

@@ -101,3 +101,51 @@ free_kb() {
 slab_kb() {
 	sed -n 's/^SUnreclaim: *\([0-9]*\) kB/\1/p' /proc/meminfo
 }
+
+KMEMLEAK=/sys/kernel/debug/kmemleak
+
+# forget_leaks: what the kernel's own start-up lost is not ours. The console stays
+# silent about it: what is said there counts against us.
+forget_leaks() {
+	[ -e $KMEMLEAK ] || return 0
+	dmesg -n 4
+	echo scan > $KMEMLEAK
+	echo clear > $KMEMLEAK
+	dmesg -n 7
+}
+
+# leaks: scans until nothing changes any more, prints the heads of the records.
+# kmemleak tells of an object in its second scan, and once it is 5 s old, so the
+# last two scans have to agree and to have begun later than that.
+leaks() {
+	local begun=$(seconds) start last=none now try=0
+	while [ $try -lt 50 ]; do
+		start=$(seconds)
+		echo scan > $KMEMLEAK
+		now=$(grep '^unreferenced object' $KMEMLEAK)
+		if [ $((start - begun)) -lt 6 ]; then
+			usleep 500000
+		elif [ "$now" = "$last" ]; then
+			break
+		else
+			last=$now
+		fi
+		try=$((try + 1))
+	done
+	[ -z "$now" ] || echo "$now"
+}
+
+# seconds: since the guest was started.
+seconds() {
+	cut -d . -f 1 /proc/uptime
+}
+
+# no_leaks NAME: the case that nothing was lost since forget_leaks. The records are
+# shown, and the kernel log has said so, too.
+no_leaks() {
+	local lost
+	[ -e $KMEMLEAK ] || return 0
+	lost=$(leaks | wc -l)
+	[ "$lost" = 0 ] || head -n 150 $KMEMLEAK | sed 's/^/# /'
+	result "$((lost != 0))" "$1" "$lost objects, see above"
+}

@@ -8,7 +8,10 @@ Steps, in this order; `--steps` chooses some of them by name:
     load    loading alone and beside the C driver
     tests   every test program on our driver, then on the C driver
     cycles  load and unload again and again under load
-    debug   the test programs in the debug kernel (KERNEL=debug; built at the first time)
+    debug   KUnit suites, test programs and cycles in the debug kernels
+
+`--kernel` chooses the kernels to boot: the steps before `debug` need the stock
+kernel, `debug` runs once for each other kernel that is named.
 """
 
 from __future__ import annotations
@@ -16,21 +19,28 @@ from __future__ import annotations
 import argparse
 import os
 
-from . import differences, guest, kernel as kernels, ktap, module, selftests, style, tree
+from . import differences, guest, kernel as kernels, ktap, module, progress, selftests, style, tree
 from .errors import Failure
 from .report import Report
 
 STEPS = ("style", "build", "load", "tests", "cycles", "debug")
+# Of these the debug kernels do a part.
 CYCLES = 1000
+DEBUG_PART = 20
+# How much longer things may take in a debug kernel.
+PATIENCE = 6
 DRIVERS = {"ours": ("rust", "rbinder"), "C": ("c", "cbinder")}
+KUNIT = "kunit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `check`."""
     parser.add_argument(
-        "--tests", default="*", metavar="GLOB", help="test programs, such as 'ioctl' or 'm*'; only these are run then"
+        "--tests", default="*", metavar="GLOB", help="test programs, such as 'ioctl' or 'm*', or kunit; only these are run then"
     )
-    parser.add_argument("--kernel", default="", metavar="NAME", help="stock, debug or both as stock,debug; default stock")
+    parser.add_argument(
+        "--kernel", default="", metavar="A,B", help=f"some of {', '.join(kernels.KERNELS)}; default {','.join(KERNELS)}"
+    )
     parser.add_argument(
         "--cycles", default=os.environ.get("CYCLES") or str(CYCLES), metavar="N", help=f"loads and unloads; default {CYCLES}"
     )
@@ -38,26 +48,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="show also what passing tests print")
 
 
+# The kernels that a check boots unless it is told otherwise.
+KERNELS = ("stock", "debug")
+
+
 def main(options: argparse.Namespace) -> int:
     """Runs the steps; the exit status is 0 if nothing failed."""
-    steps = chosen(options)
-    options.cycles = count(options.cycles)
     names = kernel_names(options.kernel)
-    if names == ["debug"] and not options.steps:
-        steps = ["debug"]
+    steps = chosen(options, names)
+    options.cycles = count(options.cycles)
     report = Report(verbose=options.verbose)
     try:
-        kernel = kernels.stock()
-        if "style" in steps:
-            style.tools(report)
-            style.driver(report, kernel)
-            style.user_space(report, kernel)
-        if "build" in steps:
-            builds(report, kernel)
-        if "stock" in names and {"load", "tests", "cycles"} & set(steps):
-            stock(report, kernel, options, steps)
-        if "debug" in names and "debug" in steps:
-            debug(report, options)
+        for number, step in enumerate(steps, 1):
+            progress.say(f"step {number} of {len(steps)}: {step}")
+            run_step(step, names, report, options)
     except Failure as failure:
         # What a later step needs could not be made: that fails the run, said once.
         with report.group("the run") as group:
@@ -65,22 +69,50 @@ def main(options: argparse.Namespace) -> int:
     return report.finish()
 
 
-def chosen(options: argparse.Namespace) -> list[str]:
-    """The steps to run."""
+def run_step(step: str, names: list[str], report: Report, options: argparse.Namespace) -> None:
+    """Runs one step on its kernels."""
+    if step == "debug":
+        for name in names:
+            if name != "stock":
+                debug(report, options, kernels.get(name))
+        return
+    kernel = kernels.stock()
+    if step == "style":
+        style.tools(report)
+        style.driver(report, kernel)
+        style.user_space(report, kernel)
+    elif step == "build":
+        builds(report, kernel)
+    else:
+        stock(step, report, kernel, options)
+
+
+def chosen(options: argparse.Namespace, kernels_chosen: list[str]) -> list[str]:
+    """The steps to run, in their order: those that are asked for and have a kernel to run on."""
     given = options.steps.replace(",", " ").split()
     for step in given:
         if step not in STEPS:
             raise Failure(f"there is no step {step}", f"one of {', '.join(STEPS)}", "correct STEPS=")
-    if given:
-        return given
-    if options.tests not in ("", "*"):
-        return ["tests", "debug"]
-    return list(STEPS)
+    if not given:
+        given = ["tests", "debug"] if options.tests not in ("", "*") else list(STEPS)
+    needless = set() if "stock" in kernels_chosen else set(STEPS) - {"debug"}
+    if kernels_chosen == ["stock"]:
+        needless = {"debug"}
+    steps = [step for step in STEPS if step in given and step not in needless]
+    if not steps:
+        raise Failure(
+            f"STEPS={','.join(given)} has nothing for the kernel {','.join(kernels_chosen)}",
+            "debug for a debug kernel, other steps for stock", "correct STEPS= or KERNEL=")
+    return steps
 
 
 def kernel_names(given: str) -> list[str]:
-    """The kernels to boot: the stock kernel, or those that are named."""
-    return given.replace(",", " ").split() or ["stock"]
+    """The kernels to boot: those that are named, or the usual ones."""
+    names = given.replace(",", " ").split() or list(KERNELS)
+    for name in names:
+        if name not in kernels.KERNELS:
+            raise Failure(f"KERNEL={name}", f"some of {', '.join(kernels.KERNELS)}", "choose among these")
+    return names
 
 
 def count(given: str) -> int:
@@ -97,49 +129,50 @@ def builds(report: Report, kernel) -> None:
         group.attempt("module_builds_inside_a_kernel_tree", lambda: module.in_tree(kernel))
 
 
-def stock(report: Report, kernel, options: argparse.Namespace, steps: list[str]) -> None:
-    """Everything on the unmodified kernel."""
+def stock(step: str, report: Report, kernel, options: argparse.Namespace) -> None:
+    """One of the steps on the unmodified kernel."""
     programs = selftests.build()
     files = guest_files(kernel, programs)
-    if "load" in steps:
+    if step == "load":
         for order in ("ours-first", "C-first"):
             scripts = ("load", "beside") if order == "ours-first" else ("beside",)
             text = guest.script(*scripts, variables={"ORDER": order})
             guest.boot(report, kernel, f"load {order}", files, text, title=titles("stock"), timeout=300)
-    if "tests" in steps:
+    elif step == "tests":
         run_tests(report, kernel, options.tests, programs, files)
-    if "cycles" in steps:
+    else:
         run_cycles(report, kernel, options.cycles, files)
 
 
-def debug(report: Report, options: argparse.Namespace) -> None:
-    """The same test programs in the debug kernel."""
-    kernel = kernels.get("debug")
+def debug(report: Report, options: argparse.Namespace, kernel) -> None:
+    """KUnit suites and the same test programs in a debug kernel."""
     programs = selftests.build()
     files = guest_files(kernel, programs)
-    run_tests(report, kernel, options.tests, programs, files, patience=6)
+    run_tests(report, kernel, options.tests, programs, files, patience=PATIENCE)
     if options.tests in ("", "*"):
-        run_cycles(report, kernel, max(2, options.cycles // 20), files)
+        run_cycles(report, kernel, max(2, options.cycles // DEBUG_PART), files)
 
 
 def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict, patience: int = 1) -> None:
-    """The chosen test programs on both drivers in one guest, then unloading.
+    """The chosen test programs in one guest, then unloading.
 
-    `patience` multiplies the time limits, for a slow kernel.
+    On the stock kernel they run on both drivers; in a debug kernel on ours, after
+    the KUnit suites: it is for mistakes of ours, so its finds must not be the C
+    driver's. `patience` multiplies the time limits, for a slow kernel.
     """
     names = guest.select(programs, pattern)
     listed = differences.load(tree.PROJECT / "selftests")
-    if not names:
+    peer = kernel.name == "stock"
+    kunit = not peer and guest.is_chosen(KUNIT, pattern)
+    if not names and not kunit:
+        if peer and guest.is_chosen(KUNIT, pattern):
+            return
         with report.group(f"{kernel.name}: test programs") as group:
             known = ", ".join(guest.select(programs, "*")) or "none at all"
             group.fail("a test program is chosen", f"none matches {pattern!r}; there are: {known}")
         return
-    # The debug kernel is for mistakes of ours, so its finds must not be the C driver's.
-    peer = kernel.name == "stock"
-    text = guest.script(
-        "beside" if peer else "alone",
-        variables={"ORDER": "C-first", "BINDER_TEST_TIMEOUT": 30 * patience},
-    )
+    scripts = ["beside"] if peer else ["alone", *([KUNIT] if kunit else [])]
+    text = guest.script(*scripts, variables={"ORDER": "C-first", "BINDER_TEST_TIMEOUT": 30 * patience})
     text += "export BINDER_TEST_TIMEOUT\n"
     for driver in ("ours", "C") if peer else ("ours",):
         kind, device = DRIVERS[driver]
@@ -162,11 +195,23 @@ def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict,
         timeout=1800 * patience,
     )
     completeness(report, kernel.name, names, collector, listed)
+    if kunit:
+        suites(report, kernel.name, collector)
+
+
+def suites(report: Report, kernel: str, collector) -> None:
+    """Records that KUnit ran tests: without CONFIG_KUNIT=y they are left out in silence."""
+    with report.group(f"{kernel}: KUnit suites") as group:
+        ran = [test for test in collector.seen.get(KUNIT, []) if test.program.startswith("rust_binder_")]
+        if any(test.result == ktap.PASS for test in ran):
+            group.ok("KUnit_ran_tests")
+        else:
+            group.fail("KUnit_ran_tests", "no KUnit test ran: are the module and the kernel built with KUnit?")
 
 
 def completeness(report: Report, kernel: str, names: list[str], collector, listed) -> None:
     """Records that every program ran on both drivers and that the list is true."""
-    with report.group(f"{kernel}: both drivers, all programs") as group:
+    with report.group(f"{kernel}: all drivers, all programs") as group:
         marks = ["ours"] + (["C"] if "C" in collector.seen else [])
         for mark in marks:
             ran = {test.program for test in collector.seen.get(mark, [])}

@@ -42,13 +42,13 @@ def select(programs: dict[str, Path], pattern: str) -> list[str]:
     `ioctl` and `binder-test-ioctl` are the same; several patterns are
     separated by commas or blanks.
     """
-    tests = sorted(name for name in programs if name.startswith(TEST))
+    return [name for name in sorted(programs) if name.startswith(TEST) and is_chosen(name, pattern)]
+
+
+def is_chosen(name: str, pattern: str) -> bool:
+    """Whether a pattern of TESTS= chooses a test program or another part of the tests."""
     wanted = pattern.replace(",", " ").split() or ["*"]
-    return [
-        name
-        for name in tests
-        if any(fnmatch.fnmatch(name, TEST + one.removeprefix(TEST)) for one in wanted)
-    ]
+    return any(fnmatch.fnmatch(name.removeprefix(TEST), one.removeprefix(TEST)) for one in wanted)
 
 
 class Collector:

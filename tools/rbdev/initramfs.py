@@ -17,6 +17,9 @@ END = "RBDEV-EXIT"
 # Written there before it: the kernel is up and nothing of ours has run yet.
 START = "RBDEV-START"
 
+# Seconds after which the kernel says that a task hangs.
+HUNG = 20
+
 INIT = f"""#!/bin/sh
 export PATH=/bin HOME=/root
 mount -t proc proc /proc
@@ -25,6 +28,8 @@ mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /tmp
 [ ! -d /sys/kernel/debug ] || mount -t debugfs debugfs /sys/kernel/debug
 ifconfig lo up 2> /dev/null
+# No test lasts long enough for the usual two minutes.
+[ ! -e /proc/sys/kernel/hung_task_timeout_secs ] || echo {HUNG} > /proc/sys/kernel/hung_task_timeout_secs
 echo "{START}" > /dev/ttyS1
 sh /script > /dev/ttyS1 2>&1 < /dev/null
 echo "{END} $?" > /dev/ttyS1

@@ -39,6 +39,8 @@ class Kernel:
     root: Path
     # The folder of the cache that has the build tree.
     folder: Path
+    # Variables for building the module, beside `make`.
+    module: tuple[str, ...] = ()
     # Kernel parameters that this kernel needs beside the usual ones.
     parameters: str = ""
     # Memory that the guest needs, in MiB.
@@ -85,7 +87,8 @@ def debug(name: str = "debug") -> Kernel:
     return Kernel(
         name=name, release=release, vmlinuz=build / debug_kernel.KEPT, build=build, source=source, modules=build,
         c_driver=build / "drivers/android/binder_linux.ko", make=tuple(debug_kernel.MAKE), root=base, folder=folder,
-        parameters="kasan_multi_shot", memory=2048)
+        # The suites run when a check asks for them, not at each load.
+        module=("CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST=y",), parameters="kasan_multi_shot kunit.autorun=0", memory=2048)
 
 
 KERNELS = {"stock": stock} | {name: functools.partial(debug, name) for name in debug_kernel.VARIANTS}

@@ -44,7 +44,7 @@ def _kbuild(cache: Cache, kernel: Kernel, folder: Path, arguments: Sequence[str]
     with cache.lock(f"build-{digest(str(tree.PROJECT))}"):
         cache.check_space(0.5)
         tree.sync(folder)
-        argv = ["make", "-C", INSIDE_SOURCE, f"O={INSIDE_BUILD}", *kernel.make, f"M={INSIDE}", jobs(), *arguments]
+        argv = ["make", "-C", INSIDE_SOURCE, f"O={INSIDE_BUILD}", *kernel.make, *kernel.module, f"M={INSIDE}", jobs(), *arguments]
         try:
             kernel.in_root(cache, argv, what=what, log=log, binds={folder: INSIDE})
         except CommandFailed as error:

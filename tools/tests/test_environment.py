@@ -109,6 +109,14 @@ class KernelTest(unittest.TestCase):
         fragment = "# words\nCONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n# CONFIG_D is not set\n"
         self.assertEqual(debug.lost_options(fragment, "CONFIG_A=y\nCONFIG_D=y\n"), ["CONFIG_B=m", "# CONFIG_D is not set"])
 
+    def test_a_later_fragment_overrides(self):
+        merged = debug.merged("# words\nCONFIG_A=y\nCONFIG_B=y\n", "# CONFIG_A is not set\nCONFIG_C=1\n")
+        self.assertEqual(merged, "# CONFIG_A is not set\nCONFIG_B=y\nCONFIG_C=1\n")
+
+    def test_every_debug_kernel_has_its_fragments(self):
+        for name in debug.VARIANTS:
+            self.assertIn("CONFIG_RUST=y\n", debug.fragment(name))
+
     def test_releases_are_sorted_by_number(self):
         self.assertGreater(stock.version_key("7.3.10+deb13-amd64"), stock.version_key("7.3.9+deb13-amd64"))
 

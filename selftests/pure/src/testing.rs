@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the model tests share.
+//! What the tests of the pure files share. The driver has a module of the same name, with
+//! what KUnit suites need of it.
+
+use alloc::sync::Arc;
+
+pub(crate) use alloc::{sync::Arc as Shared, vec::Vec};
+
+/// Shares an object.
+pub(crate) fn share<T>(object: T) -> Shared<T> {
+    Arc::new(object)
+}
+
+/// Drops a pointer and says whether it was the only one.
+pub(crate) fn is_last<T>(shared: Shared<T>) -> bool {
+    Arc::into_inner(shared).is_some()
+}
 
 /// A small pseudo-random generator, so that every failure can be repeated.
 pub(crate) struct Rng(u64);

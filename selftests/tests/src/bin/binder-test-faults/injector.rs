@@ -6,7 +6,8 @@
 //! afterwards says if that has happened.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use binder_client::ktap::Failure;
@@ -51,7 +52,8 @@ impl Injector {
         let armed = self.file.write_all(text.as_bytes());
         let result = operation();
         let mut left = [0u8; 16];
-        let read = self.file.rewind().and_then(|()| self.file.read(&mut left));
+        // The file cannot seek, but be read at a place.
+        let read = self.file.read_at(&mut left, 0);
         self.disarm();
         armed.expect("fail-nth takes a number");
         // The read copies to user space too. If that was what failed, then the
