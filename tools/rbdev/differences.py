@@ -11,10 +11,8 @@ The list is held true in both directions: a failure that is not listed is one
 more difference that somebody has to look at, a listed test that passes on the
 C driver is a line that has to go.
 
-The C driver releases a closed file later, from a work queue. So a case can meet what
-the case before left behind, and fail there once in a while. A few failures that no list
-names are therefore shown as skipped; more of them fail the run, as a real difference
-would that comes with every run.
+The C driver releases a closed file later, from a work queue. A case that could meet what
+the case before left behind waits until that is gone, by an event that it can see.
 """
 
 from __future__ import annotations
@@ -25,9 +23,6 @@ from pathlib import Path
 
 from . import ktap
 from .errors import Failure
-
-# Unlisted failures of the C driver in one run that may be its late release.
-STRAYS = 6
 
 _LINE = re.compile(r"^(\S+)\s+(\S.*?)\s+:\s+(\S.*)$")
 
@@ -45,8 +40,7 @@ class Difference:
 class Differences:
     """All listed differences."""
 
-    def __init__(self, listed: list[Difference], strays: int = 0):
-        self.strays = strays
+    def __init__(self, listed: list[Difference]):
         self.listed: dict[tuple[str, str], Difference] = {}
         for entry in listed:
             key = (entry.program, entry.test)
@@ -65,10 +59,6 @@ class Differences:
         """Turns a result on the C driver into a verdict about the list."""
         entry = self.listed.get((test.program, test.name))
         if entry is None:
-            if test.failed and self.strays > 0:
-                self.strays -= 1
-                reason = f"failed on the C driver this time and is on no list: {test.reason or 'it failed'}"
-                return ktap.Test(test.name, ktap.SKIP, reason, test.notes, test.program)
             if test.failed:
                 reason = f"the C driver differs and no list says so: {test.reason or 'it failed'}"
                 return ktap.Test(test.name, ktap.FAIL, reason, test.notes, test.program)
@@ -122,4 +112,4 @@ def load(selftests: Path) -> Differences:
     for file in files:
         if file.exists():
             listed += parse(file.read_text(encoding="utf-8"), str(file.relative_to(selftests.parent)))
-    return Differences(listed, STRAYS)
+    return Differences(listed)

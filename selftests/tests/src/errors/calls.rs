@@ -12,7 +12,8 @@ use binder_client::uapi::{BC_ACQUIRE_RESULT, BC_ATTEMPT_ACQUIRE, TF_ONE_WAY};
 use binder_client::{check_eq, check_matches, limits, Errno};
 
 use crate::stage::{
-    actor_on, dead_with, failed_with, pending, refused, round_trip, send, take, Node, Stage,
+    actor_on, dead_with, failed_with, no_manager, pending, refused, round_trip, send, take, Node,
+    Stage,
 };
 
 const NODE: Node = Node::new(0x1000, 0x11);
@@ -35,6 +36,7 @@ pub fn unknown_handle_is_invalid(env: &Env) -> Result<(), Failure> {
 
 pub fn no_manager_is_dead(env: &Env) -> Result<(), Failure> {
     let client = actor_on(&env.device, Some(4096))?;
+    no_manager(&client)?;
     for flags in KINDS {
         dead_with(refused(&client, 0, flags, &Parcel::new())?, INVALID)?;
     }

@@ -2,6 +2,10 @@
 //! Who is woken. The sets are edge-triggered where the question is whether a
 //! wake-up comes: a level-triggered set would find the work by looking.
 
+use std::io::PipeReader;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use binder_client::commands::Commands;
@@ -13,6 +17,7 @@ use binder_client::session::{Session, READ_SIZE};
 use binder_client::uapi::*;
 use binder_client::{check, check_eq, limits, wait_for_signal, Errno};
 use nix::libc;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::signal::{kill, SigSet, Signal};
 use nix::unistd::Pid;
@@ -166,32 +171,52 @@ pub fn exclusive_set_is_told(env: &Env) -> Result<(), Failure> {
 pub fn one_poller_gets_the_work(env: &Env) -> Result<(), Failure> {
     let sender = sender(env, TF_ONE_WAY)?;
     let session = managing(env)?;
+    let (over, end) = std::io::pipe()?;
+    let over = Arc::new(over);
+    let taken = Arc::new(AtomicUsize::new(0));
     let pollers: Vec<_> = (0..2)
         .map(|_| {
-            let device = session.device().clone();
-            Worker::start(move || {
-                let session = Session::primed(&device)?;
-                if !session.readable(limits::wait())? {
-                    return Ok(0);
-                }
-                let outcome = session.write_read(&Commands::new(), READ_SIZE);
-                match outcome.result {
-                    Err(Errno::EAGAIN) => Ok(0),
-                    _ => Ok(outcome.ok()?.len()),
-                }
-            })
+            let (device, over, taken) = (session.device().clone(), over.clone(), taken.clone());
+            Worker::start(move || poll_until_over(&Session::primed(&device)?, &over, &taken))
         })
         .collect();
     for poller in &pollers {
         poller.asleep_in(&[libc::SYS_poll])?;
     }
     sender.signal()?;
-    let mut taken = 0;
+    until("a poller has the request", || Ok(taken.load(Ordering::Relaxed) > 0))?;
+    drop(end);
     for poller in pollers {
-        taken += poller.join()?;
+        poller.join()?;
     }
-    check_eq!(taken, 1, "the pollers that got the request");
+    check_eq!(taken.load(Ordering::Relaxed), 1, "requests that the pollers got");
     Ok(())
+}
+
+/// Reads whenever the device is readable, until the other end of `over` is closed.
+/// The poller that is too late for a request goes on to wait.
+fn poll_until_over(
+    session: &Session,
+    over: &PipeReader,
+    taken: &AtomicUsize,
+) -> Result<(), Failure> {
+    let limit = PollTimeout::try_from(limits::wait())?;
+    loop {
+        let mut files = [
+            PollFd::new(session.device().as_fd(), PollFlags::POLLIN),
+            PollFd::new(over.as_fd(), PollFlags::POLLIN),
+        ];
+        check!(poll(&mut files, limit)? > 0, "the request comes, or the end");
+        let [readable, ended] = files.map(|file| file.any() == Some(true));
+        if readable {
+            let outcome = session.write_read(&Commands::new(), READ_SIZE);
+            if outcome.result != Err(Errno::EAGAIN) {
+                taken.fetch_add(outcome.ok()?.len(), Ordering::Relaxed);
+            }
+        } else if ended {
+            return Ok(());
+        }
+    }
 }
 
 pub fn poller_wakes_though_a_reader_takes_the_work(env: &Env) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use binder_client::session::{Session, READ_SIZE};
 use binder_client::uapi::{BC_ACQUIRE, BC_INCREFS, TF_ONE_WAY};
 use binder_client::{check_eq, Errno};
 
-use crate::stage::{actor_on, dead_with, exchange, failed_with, refused, Stage};
+use crate::stage::{actor_on, dead_with, exchange, failed_with, no_manager, refused, Stage};
 
 /// A manager that replies with its own node.
 fn spawn_revealing(env: &Env) -> Result<Peer, Failure> {
@@ -113,6 +113,7 @@ pub fn manager_cannot_refer_to_itself_as_zero(env: &Env) -> Result<(), Failure> 
 
 pub fn without_a_manager_nothing_is_made(env: &Env) -> Result<(), Failure> {
     let client = actor_on(&env.device, Some(4096))?;
+    no_manager(&client)?;
     let mut commands = Commands::new();
     commands.increfs(0).acquire(0).release(0).decrefs(0);
     client.write(&commands)?;

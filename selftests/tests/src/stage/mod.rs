@@ -15,6 +15,7 @@ pub mod worker;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use binder_client::buffer::Received;
 use binder_client::commands::Commands;
@@ -27,8 +28,8 @@ use binder_client::parcel::Parcel;
 use binder_client::peer::Peer;
 use binder_client::returns::Return;
 use binder_client::session::{Session, READ_SIZE};
-use binder_client::uapi::{ExtendedError, PtrCookie};
-use binder_client::{check, check_eq, limits, Errno};
+use binder_client::uapi::{ExtendedError, PtrCookie, TF_ONE_WAY};
+use binder_client::{check, check_eq, fail, limits, Errno};
 use nix::fcntl::{FcntlArg, OFlag};
 
 /// Broker's method: keep the node in the request under the number that follows it.
@@ -329,6 +330,22 @@ pub fn refusal(session: &Session) -> Result<(Return, ExtendedError), Failure> {
     let returns = pending(session)?;
     check_eq!(returns.len(), 1, "number of returns in {returns:?}");
     Ok((returns[0], session.device().extended_error()?))
+}
+
+/// Waits until the device has no manager: the one of the case before may be on its
+/// way out, as a driver may release a file some time after its last close.
+pub fn no_manager(session: &Session) -> Result<(), Failure> {
+    let start = Instant::now();
+    while start.elapsed() < limits::wait() {
+        send(session, 0, 1, TF_ONE_WAY, &Parcel::new())?;
+        let returns = pending(session)?;
+        let error = session.device().extended_error()?;
+        if returns == [Return::DeadReply] && error.param == -(Errno::EINVAL as i32) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    fail!("the manager of before is still there after {:?}", limits::wait())
 }
 
 /// Checks for `BR_FAILED_REPLY` with an error number.
