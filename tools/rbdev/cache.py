@@ -9,6 +9,7 @@ interrupted build leaves nothing that could be taken for an entry.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -32,6 +33,16 @@ def remove(path: Path) -> None:
     """Removes a folder, but never anything mounted below it."""
     if path.exists():
         subprocess.run(["rm", "-rf", "--one-file-system", "--", str(path)], check=False)
+
+
+def settle(path: Path) -> None:
+    """Writes the file system of a path to its disk.
+
+    A machine that loses its power may else keep the name of a folder without all of
+    its contents, which then would be taken for a complete entry.
+    """
+    if subprocess.run(["sync", "--file-system", "--", str(path)], check=False).returncode != 0:
+        raise OSError(errno.EIO, f"cannot write {path} to the disk")
 
 
 class Cache:
@@ -64,6 +75,19 @@ class Cache:
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    @contextlib.contextmanager
+    def lock_now(self, name: str) -> Iterator[bool]:
+        """Tries to get a lock without waiting; says whether it is held."""
+        folder = self.path / "locks"
+        folder.mkdir(exist_ok=True)
+        with open(folder / name, "w", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
     def check_space(self, needs: float) -> None:
         """Fails unless `needs` gigabytes are free."""
         free = shutil.disk_usage(self.path).free / GIGABYTE
@@ -95,7 +119,9 @@ class Cache:
             partial.mkdir()
             try:
                 build(partial)
+                settle(partial)
                 os.rename(partial, final)
+                settle(final.parent)
             except OSError as error:
                 raise Failure(
                     f"cannot fill {final}: {error.strerror or error}", "a disk that can be written",

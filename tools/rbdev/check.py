@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from . import differences, guest, kernel as kernels, ktap, module, progress, selftests, style, tree
+from . import differences, guest, in_tree, kernel as kernels, ktap, module, progress, selftests, style, tree
 from .errors import Failure
 from .report import Report
 
@@ -126,7 +126,8 @@ def builds(report: Report, kernel) -> None:
     """The module builds in both ways that kbuild knows."""
     with report.group("build: kbuild") as group:
         group.attempt("module_builds_outside_a_kernel_tree", lambda: module.build(kernel))
-        group.attempt("module_builds_inside_a_kernel_tree", lambda: module.in_tree(kernel))
+        for way, name in zip(in_tree.WAYS, ("module", "driver")):
+            group.attempt(f"{name}_builds_inside_a_kernel_tree_as_{way}", lambda: in_tree.build(kernel, way))
 
 
 def stock(step: str, report: Report, kernel, options: argparse.Namespace) -> None:

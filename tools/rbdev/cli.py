@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import kernel, module, packages, progress, root, selftests, tree, vm
+from . import in_tree, kernel, module, packages, progress, root, selftests, tree, vm
 from .cache import Cache
 from .errors import Failure
 
@@ -51,9 +51,10 @@ def build_selftests(_options: argparse.Namespace) -> int:
     return 0
 
 
-def in_tree(options: argparse.Namespace) -> int:
-    """Builds the module as part of a kernel tree."""
-    module.in_tree(kernel.get(options.kernel))
+def build_in_tree(options: argparse.Namespace) -> int:
+    """Builds the driver as part of a kernel tree."""
+    for way in in_tree.WAYS:
+        in_tree.build(kernel.get(options.kernel), way)
     return 0
 
 
@@ -140,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
     add("setup", setup, "make the environment: the Debian root and a kernel")
     add("module", build_module, "build rust_binder.ko")
     add("selftests", build_selftests, "build the programs for the guest", False)
-    add("in-tree", in_tree, "build the module as part of a kernel tree")
+    add("in-tree", build_in_tree, "build the driver as part of a kernel tree")
     add("clippy", clippy, "look over the module with clippy")
     add("install", install, "install the module on this machine", False)
     add("cargo", cargo, "run cargo in selftests with the reference compiler", False).add_argument(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -87,20 +88,46 @@ def _why(status: int, lines: list[str], log: Path) -> Failure:
     return Failure("building the programs for the guest failed", "sources that compile", f"see the messages above ({log})")
 
 
+def messages(lines: Sequence[str]) -> tuple[list[dict], list[str]]:
+    """Separates cargo's messages for programs from its words for people."""
+    found, words = [], []
+    for line in lines:
+        try:
+            message = json.loads(line) if line.startswith('{"reason":') else None
+        except ValueError:
+            message = None
+        if message is None:
+            words.append(line)
+        else:
+            found.append(message)
+    return found, words
+
+
+def programs(found: Sequence[dict], target: Path) -> dict[str, Path]:
+    """The guest's programs among what cargo says it has made: name -> path.
+
+    What else lies in cargo's folder was made by an earlier state of the sources.
+    """
+    made = {}
+    for message in found:
+        executable = message.get("executable") or ""
+        if message.get("reason") == "compiler-artifact" and Path(executable).name.startswith(PREFIX):
+            made[Path(executable).name] = target / Path(executable).relative_to(TARGET)
+    return dict(sorted(made.items()))
+
+
 def build() -> dict[str, Path]:
     """Builds the static programs for the guest: name -> path."""
     if not (tree.PROJECT / "selftests" / "Cargo.toml").is_file():
         raise Failure("there is no selftests/Cargo.toml", "the programs of the tests", "use a complete checkout")
     cache = Cache()
     with progress.step("build the programs for the guest"):
-        status, lines = cargo(["build", "--release", "--locked", "--workspace", "--bins"], log="selftests")
+        argv = ["build", "--release", "--locked", "--workspace", "--bins", "--message-format=json-render-diagnostics"]
+        status, lines = cargo(argv, log="selftests")
+        found, words = messages(lines)
         if status != 0:
-            raise _why(status, lines, cache.log("selftests"))
-    folder = tree.build_folder(cache) / "target" / TRIPLE / "release"
-    found = {
-        path.name: path for path in sorted(folder.glob(f"{PREFIX}*"))
-        if path.is_file() and path.suffix == "" and os.access(path, os.X_OK)
-    }
-    if not found:
-        raise Failure(f"cargo made no program {PREFIX}*", f"programs in {folder}", f"read {cache.log('selftests')}")
-    return found
+            raise _why(status, words, cache.log("selftests"))
+    made = programs(found, tree.build_folder(cache) / "target")
+    if not made:
+        raise Failure(f"cargo made no program {PREFIX}*", "programs for the guest", f"read {cache.log('selftests')}")
+    return made

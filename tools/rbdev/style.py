@@ -88,7 +88,7 @@ def user_space(report: Report, kernel) -> None:
         # another thread of the process holds at that moment.
         cargo_tests(group, ["test", "--locked", "--", "--test-threads=1"], workspace)
     with report.group("driver: pure files on the host, ABI") as group:
-        cargo_tests(group, ["test", "--release"], workspace / "pure", {"KERNEL_SRC": kernel.source})
+        cargo_tests(group, ["test", "--release", "--locked"], workspace / "pure", {"KERNEL_SRC": kernel.source})
 
 
 def cargo_step(group: Group, name: str, args: list[str], folder: Path) -> None:

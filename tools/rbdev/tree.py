@@ -8,9 +8,12 @@ checkout stays free of build results.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
+import time
 from pathlib import Path
 
+from . import progress
 from .cache import Cache, digest, remove
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -19,6 +22,10 @@ APART = ("selftests", "tools", "Documentation", "target")
 # Results of kbuild, should somebody have built inside the checkout.
 RESULTS = ("*.o", "*.ko", "*.mod", "*.mod.c", "*.cmd", "*.a", "*.d", "*_bindings.rs", "Module.symvers", "modules.order", "*.rmeta")
 MANIFEST = ".sources"
+# In a folder with build results: whose they are.
+OWNER = "checkout"
+# Days after which build results that nobody used are removed.
+UNUSED_DAYS = 30
 
 
 def is_result(name: str) -> bool:
@@ -65,7 +72,40 @@ def build_folder(cache: Cache, checkout: Path = PROJECT) -> Path:
     """The folder of the cache for this checkout's build results."""
     folder = cache.path / "build" / digest(str(checkout))
     folder.mkdir(parents=True, exist_ok=True)
+    # Its time is that of the last use.
+    (folder / OWNER).write_text(str(checkout), encoding="utf-8")
+    _prune_once(cache.path)
     return folder
+
+
+def prune(cache: Cache) -> list[Path]:
+    """Removes build results of checkouts that are gone or that nobody used for long.
+
+    Returns the folders that went; what another run uses stays.
+    """
+    gone = []
+    for folder in sorted((cache.path / "build").glob("*")):
+        if _is_needed(folder):
+            continue
+        with cache.lock_now(f"build-{folder.name}") as built, cache.lock_now(f"cargo-{folder.name}") as compiled:
+            if built and compiled:
+                remove(folder)
+                gone.append(folder)
+    return gone
+
+
+def _is_needed(folder: Path) -> bool:
+    owner = folder / OWNER
+    known = owner.exists()
+    used = (owner if known else folder).stat().st_mtime
+    is_there = not known or Path(owner.read_text(encoding="utf-8")).is_dir()
+    return is_there and time.time() - used < UNUSED_DAYS * 24 * 3600
+
+
+@functools.cache
+def _prune_once(_cache_path: Path) -> None:
+    for folder in prune(Cache()):
+        progress.say(f"removed build results that no checkout needs any more: {folder}")
 
 
 def clean(cache: Cache, checkout: Path = PROJECT) -> None:

@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
-from rbdev import command, debug, initramfs, stock, tree, vm
+from rbdev import command, debug, in_tree, initramfs, stock, tree, vm
 from rbdev.cache import Cache
 from rbdev.errors import Failure
 
@@ -34,6 +35,23 @@ class CacheTest(Folder):
             path = Cache().get("kind", "key", lambda folder: calls.append((folder / "file").write_text("x")), 0)
         self.assertEqual(len(calls), 1)
         self.assertEqual((path / "file").read_text(), "x")
+
+    def test_an_entry_is_on_the_disk_before_it_has_its_name(self):
+        seen = []
+
+        def settle(path):
+            names = sorted(entry.name.partition(".")[0] + entry.suffix.rstrip("0123456789") for entry in path.parent.glob("key*"))
+            seen.append((path.name.startswith("key.tmp"), names))
+
+        with mock.patch("rbdev.cache.settle", settle):
+            Cache().get("kind", "key", lambda folder: None, 0)
+        self.assertEqual(seen[0], (True, ["key.tmp"]))
+        self.assertEqual(len(seen), 2)
+
+    def test_what_cannot_be_written_is_no_entry(self):
+        with mock.patch("rbdev.cache.settle", side_effect=OSError(5, "disk")), self.assertRaisesRegex(Failure, "cannot fill"):
+            Cache().get("kind", "key", lambda folder: None, 0)
+        self.assertEqual(list((Cache().path / "kind").iterdir()), [])
 
     def test_an_interrupted_build_leaves_nothing(self):
         def build(folder):
@@ -80,6 +98,56 @@ class TreeTest(Folder):
         self.assertEqual((copy / "one.rs").stat().st_mtime, 1)
         self.assertFalse((copy / "part" / "two.rs").exists())
         self.assertTrue((copy / "one.ko").exists())
+
+
+class PruneTest(Folder):
+    def build_folder(self, name):
+        checkout = self.path / name
+        checkout.mkdir()
+        return checkout, tree.build_folder(Cache(), checkout)
+
+    def test_results_of_a_checkout_that_is_gone_go(self):
+        (_, kept), (gone, removed) = self.build_folder("a"), self.build_folder("b")
+        gone.rmdir()
+        self.assertEqual(tree.prune(Cache()), [removed])
+        self.assertTrue(kept.is_dir() and not removed.exists())
+
+    def test_results_that_nobody_used_for_long_go(self):
+        (_, used), (_, old), unknown = self.build_folder("a"), self.build_folder("b"), Cache().path / "build" / "c"
+        unknown.mkdir()
+        os.utime(old / tree.OWNER, (1, 1))
+        os.utime(unknown, (1, 1))
+        self.assertCountEqual(tree.prune(Cache()), [old, unknown])
+        self.assertTrue(used.is_dir())
+
+    def test_results_that_another_run_uses_stay(self):
+        gone, folder = self.build_folder("a")
+        gone.rmdir()
+        with Cache().lock(f"cargo-{folder.name}"):
+            self.assertEqual(tree.prune(Cache()), [])
+        self.assertEqual(tree.prune(Cache()), [folder])
+
+    def test_a_new_run_prunes(self):
+        gone, folder = self.build_folder("a")
+        gone.rmdir()
+        tree._prune_once.cache_clear()
+        with mock.patch("rbdev.progress.say"):
+            self.build_folder("b")
+        self.assertFalse(folder.exists())
+
+
+class LayerTest(Folder):
+    def lines(self, kind):
+        kernel = SimpleNamespace(source=Path("/s"), build=Path("/b"), root=Path("/r"))
+        with mock.patch("rbdev.command.capture", return_value=f"{kind}\n"):
+            return in_tree.layers(kernel, self.path / "layers")
+
+    def test_changes_go_to_the_disk(self):
+        lines = self.lines("ext2/ext3")
+        self.assertEqual([line.split()[2] for line in lines if line.startswith("mount")], ["overlay", "overlay"])
+
+    def test_changes_above_an_overlay_go_to_memory(self):
+        self.assertEqual(self.lines("overlayfs")[0], f"mount -t tmpfs tmpfs {self.path}/layers")
 
 
 class GuestTest(Folder):
