@@ -16,6 +16,7 @@ use kernel::{
 
 use crate::{
     defs::{NodeFlags, Strength},
+    ffi::files::close,
     node::NodeClaim,
     process::Process,
     range_alloc::{Allocated, Slot, Spam},
@@ -26,7 +27,11 @@ pub(crate) mod files;
 pub(crate) mod layout;
 pub(crate) mod pages;
 
-use self::{files::SentFile, layout::Layout, pages::Pages};
+use self::{
+    files::{Keeper, SentFile},
+    layout::Layout,
+    pages::Pages,
+};
 
 /// A buffer in a process's mapping that user space does not know of.
 ///
@@ -61,9 +66,12 @@ pub(crate) struct Contents {
 /// Objects and files in a buffer.
 #[derive(Default)]
 struct Extras {
-    objects: KVec<HeldObject>,
+    objects: KVVec<HeldObject>,
     /// Only until the files have numbers.
-    files: KVec<SentFile>,
+    files: KVVec<SentFile>,
+    /// Descriptors of the receiver that are closed with the buffer. Only user space's own
+    /// request closes them: the end of the process closes all that it has anyway.
+    descriptors: KVVec<u32>,
 }
 
 /// An object in a buffer, as the receiver holds it.
@@ -75,6 +83,17 @@ pub(crate) enum HeldObject {
 }
 
 impl Contents {
+    /// Closes the descriptors that go with the buffer. To be called by a task of the
+    /// receiver, for its own request. Not to be called with any lock held.
+    pub(crate) fn close_descriptors(&mut self, receiver: &Process) {
+        let Some(extras) = self.extras.as_deref_mut() else {
+            return;
+        };
+        for descriptor in core::mem::take(&mut extras.descriptors) {
+            close(descriptor, receiver);
+        }
+    }
+
     /// Lets go of everything. Not to be called under a spinlock.
     pub(crate) fn release(mut self, receiver: &Process) {
         for object in self
@@ -151,18 +170,27 @@ impl Allocation {
     }
 
     /// Adds a file whose number is to be written at `offset` when it is known.
-    pub(crate) fn send_file(&mut self, file: ARef<File>, offset: usize) -> Result {
-        Ok(self
-            .extras()?
-            .files
-            .push(SentFile { file, offset }, GFP_KERNEL)?)
+    pub(crate) fn send_file(&mut self, file: ARef<File>, offset: usize, keeper: Keeper) -> Result {
+        let file = SentFile {
+            file,
+            offset: u32::try_from(offset).map_err(|_| EINVAL)?,
+            keeper,
+        };
+        Ok(self.extras()?.files.push(file, GFP_KERNEL)?)
     }
 
     /// The files, for the delivery.
-    pub(crate) fn take_files(&mut self) -> KVec<SentFile> {
+    fn take_files(&mut self) -> KVVec<SentFile> {
         match &mut self.contents().extras {
             Some(extras) => core::mem::take(&mut extras.files),
-            None => KVec::new(),
+            None => KVVec::new(),
+        }
+    }
+
+    /// Lets descriptors of the receiver go with the buffer.
+    fn close_when_freed(&mut self, descriptors: KVVec<u32>) {
+        if let Some(extras) = &mut self.contents().extras {
+            extras.descriptors = descriptors;
         }
     }
 

@@ -60,7 +60,7 @@ numbers!(
 numbers!(
     /// The type of an object in a transaction (`BINDER_TYPE_`).
     ObjectType from BINDER_TYPE_ {
-        BINDER, WEAK_BINDER, HANDLE, WEAK_HANDLE, FD,
+        BINDER, WEAK_BINDER, HANDLE, WEAK_HANDLE, FD, FDA, PTR,
     }
 );
 

@@ -17,18 +17,32 @@ use kernel::{
 
 use super::Allocation;
 
+/// Who closes a descriptor that was delivered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// The receiver's user space, when it likes.
+    UserSpace,
+    /// The driver, when the buffer is freed.
+    Buffer,
+}
+
 /// A file on its way to the receiver, which has no number there yet.
-pub(crate) struct SentFile {
-    pub(crate) file: ARef<File>,
+pub(super) struct SentFile {
+    pub(super) file: ARef<File>,
     /// Where in the buffer the number goes.
-    pub(crate) offset: usize,
+    pub(super) offset: u32,
+    pub(super) keeper: Keeper,
 }
 
 /// The files of a transaction with the numbers they will have in the running task.
 ///
 /// Until [`ArrivedFiles::install`] the numbers are reserved only: dropping this gives
 /// them back.
-pub(crate) struct ArrivedFiles(KVec<(FileDescriptorReservation, ARef<File>)>);
+pub(crate) struct ArrivedFiles {
+    files: KVVec<(FileDescriptorReservation, ARef<File>)>,
+    /// The numbers that go with the buffer.
+    kept: KVVec<u32>,
+}
 
 impl ArrivedFiles {
     /// Reserves a number for each file and writes it into the buffer: all or none.
@@ -37,23 +51,37 @@ impl ArrivedFiles {
     ///
     /// `EMFILE` and what else stands against a descriptor, `ENOMEM`.
     pub(crate) fn number(buffer: &mut Allocation) -> Result<Self> {
-        let files = buffer.take_files();
-        if files.is_empty() {
-            return Ok(Self(KVec::new()));
+        let sent = buffer.take_files();
+        let mut arrived = Self {
+            files: KVVec::new(),
+            kept: KVVec::new(),
+        };
+        if sent.is_empty() {
+            return Ok(arrived);
         }
-        let mut arrived = KVec::with_capacity(files.len(), GFP_KERNEL)?;
-        for SentFile { file, offset } in files {
+        arrived.files.reserve(sent.len(), GFP_KERNEL)?;
+        for SentFile {
+            file,
+            offset,
+            keeper,
+        } in sent
+        {
             let reservation = FileDescriptorReservation::get_unused_fd_flags(O_CLOEXEC)?;
-            buffer.write(offset, &reservation.reserved_fd().to_ne_bytes())?;
-            arrived.push((reservation, file), GFP_KERNEL)?;
+            let number = reservation.reserved_fd();
+            buffer.write(offset as usize, &number.to_ne_bytes())?;
+            arrived.files.push((reservation, file), GFP_KERNEL)?;
+            if keeper == Keeper::Buffer {
+                arrived.kept.push(number, GFP_KERNEL)?;
+            }
         }
-        Ok(Self(arrived))
+        Ok(arrived)
     }
 
     /// Makes the numbers valid.
-    pub(crate) fn install(self) {
-        for (reservation, file) in self.0 {
+    pub(crate) fn install(self, buffer: &mut Allocation) {
+        for (reservation, file) in self.files {
             reservation.fd_install(file);
         }
+        buffer.close_when_freed(self.kept);
     }
 }

@@ -53,6 +53,12 @@ plain!(binder_transaction_data_secctx: 72 { transaction_data @ 0, secctx @ 64 })
 plain!(binder_transaction_data_sg: 72 { transaction_data @ 0, buffers_size @ 64 });
 plain!(flat_binder_object: 24 { hdr @ 0, flags @ 4, __bindgen_anon_1 @ 8, cookie @ 16 });
 plain!(binder_fd_object: 24 { hdr @ 0, pad_flags @ 4, __bindgen_anon_1 @ 8, cookie @ 16 });
+plain!(binder_buffer_object: 40 {
+    hdr @ 0, flags @ 4, buffer @ 8, length @ 16, parent @ 24, parent_offset @ 32,
+});
+plain!(binder_fd_array_object: 32 {
+    hdr @ 0, pad @ 4, num_fds @ 8, parent @ 16, parent_offset @ 24,
+});
 plain!(binder_object_header: 4 { type_ @ 0 });
 plain!(binder_ptr_cookie: 16 { ptr @ 0, cookie @ 8 });
 plain!(binder_handle_cookie: 12 { handle @ 0, cookie @ 4 });
@@ -113,5 +119,32 @@ impl flat_binder_object {
         self.__bindgen_anon_1.binder = pointer_or_handle;
         self.cookie = cookie;
         self
+    }
+}
+
+impl binder_buffer_object {
+    /// The object that begins as `head` does, and ends with index and offset of its parent.
+    pub(crate) fn new(head: flat_binder_object, [parent, parent_offset]: [u64; 2]) -> Self {
+        Self {
+            hdr: head.hdr,
+            flags: head.flags,
+            buffer: head.pointer(),
+            length: head.cookie,
+            parent,
+            parent_offset,
+        }
+    }
+}
+
+impl binder_fd_array_object {
+    /// The object that begins as `head` does, and ends with the offset in its parent.
+    pub(crate) fn new(head: flat_binder_object, parent_offset: u64) -> Self {
+        Self {
+            hdr: head.hdr,
+            pad: head.flags,
+            num_fds: head.pointer(),
+            parent: head.cookie,
+            parent_offset,
+        }
     }
 }

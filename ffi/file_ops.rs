@@ -53,6 +53,18 @@ unsafe fn process_of<'a>(file: *mut bindings::file) -> ArcBorrow<'a, Process> {
     unsafe { Arc::<Process>::borrow((*file).private_data) }
 }
 
+/// Whether `file` is the one through which `process` is used.
+///
+/// # Safety
+///
+/// `file` is alive, and its `open` has succeeded.
+pub(super) unsafe fn is_file_of(file: *mut bindings::file, process: &Process) -> bool {
+    // SAFETY: By the caller's promise. Only `open` of the table makes files with it.
+    unsafe {
+        core::ptr::eq((*file).f_op, operations()) && core::ptr::eq(&*process_of(file), process)
+    }
+}
+
 /// # Safety
 ///
 /// `open` of the table: called with the inode and a file that nobody else uses yet.

@@ -118,7 +118,10 @@ impl Process {
     /// An address that is no buffer which user space may free is ignored.
     pub(crate) fn free_buffer(&self, address: u64) {
         match self.begin_free(address) {
-            Some(contents) => contents.release(self),
+            Some(mut contents) => {
+                contents.close_descriptors(self);
+                contents.release(self);
+            }
             None => debug::user_error!("frees {address:#x}, which is no buffer it may free"),
         }
     }

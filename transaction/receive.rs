@@ -45,7 +45,7 @@ impl Thread {
             self.refuse_request(request, buffer, EFAULT);
             return Err(error);
         }
-        files.install();
+        files.install(&mut buffer);
         buffer.hand_over();
         if !request.is_oneway() {
             self.start_serving(request);
@@ -108,7 +108,7 @@ impl Thread {
         locate(&mut data, &buffer);
         writer.put_item(Return::REPLY, &data)?;
         writer.flush()?;
-        files.install();
+        files.install(&mut buffer);
         buffer.hand_over();
         self.recycle_transaction(call);
         Ok(Flow::End)

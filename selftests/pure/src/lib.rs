@@ -43,6 +43,12 @@ mod driver {
         pub(crate) mod looper;
         pub(crate) mod queue;
     }
+    pub(crate) mod transaction {
+        pub(crate) mod objects {
+            pub(crate) mod place;
+            pub(crate) mod scatter;
+        }
+    }
 }
 
 #[allow(unused_imports)]
