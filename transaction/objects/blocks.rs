@@ -36,7 +36,9 @@ impl Blocks {
 
     /// Adds a block. Returns where in the buffer it is.
     fn add(&mut self, request: &BlockRequest) -> Result<usize> {
-        let (block, patch) = self.rules.block(&self.blocks, request)?;
+        let (block, patch) = self
+            .rules
+            .block(&mut self.blocks, &mut self.patches, request)?;
         self.blocks.push(block, GFP_KERNEL)?;
         if let Some(patch) = patch {
             self.patches.push(patch, GFP_KERNEL)?;
@@ -46,7 +48,9 @@ impl Blocks {
 
     /// Adds an array of descriptors, if it has any.
     pub(super) fn add_array(&mut self, request: &ArrayRequest) -> Result<Option<Array>> {
-        let array = self.rules.array(&self.blocks, request)?;
+        let array = self
+            .rules
+            .array(&mut self.blocks, &mut self.patches, request)?;
         if let Some(array) = &array {
             self.patches.push(array.patch, GFP_KERNEL)?;
         }
@@ -55,8 +59,7 @@ impl Blocks {
 
     /// Copies the blocks, apart from what is written into them. Fails with `EINVAL` if one
     /// cannot be read.
-    pub(super) fn fill(mut self, buffer: &mut Allocation) -> Result {
-        self.patches.sort_unstable_by_key(Patch::key);
+    pub(super) fn fill(self, buffer: &mut Allocation) -> Result {
         scatter::fill(&self.blocks, &self.patches, |step| match step {
             Step::Copy { at, source, len } => {
                 let size = len as u64;

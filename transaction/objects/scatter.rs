@@ -64,7 +64,13 @@ pub(crate) struct Block {
     length: u32,
     source: u64,
     parent: Option<Parent>,
+    /// Its first and last patch, in ascending order: places in the list, or [`NONE`].
+    first: u32,
+    last: u32,
 }
+
+/// No patch.
+const NONE: u32 = u32::MAX;
 
 /// Where the address of a block is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,10 +83,11 @@ struct Parent {
 /// Something in a block that the receiver gets instead of the sender's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Patch {
-    /// Which of the blocks.
-    block: u32,
+    /// Where in its block.
     offset: u32,
     what: Substitute,
+    /// The next one of the same block, or [`NONE`].
+    next: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,8 +120,8 @@ struct Open {
 
 /// The rules for the blocks of one parcel.
 ///
-/// The caller keeps the list of the blocks that it was given, and passes it back each
-/// time, complete and in order.
+/// The caller keeps the lists of the blocks and patches that it was given, and passes them
+/// back each time, complete and in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Scatter {
     /// Where in the buffer the room for blocks is that is left.
@@ -130,9 +137,26 @@ impl Block {
 }
 
 impl Patch {
-    /// Ascends as blocks and offsets do.
-    pub(crate) fn key(&self) -> u64 {
-        (u64::from(self.block) << 32) | u64::from(self.offset)
+    /// A patch that is going to be the next of the list, and is the last of its block.
+    fn new(
+        blocks: &mut [Block],
+        patches: &mut [Patch],
+        block: u32,
+        offset: u32,
+        what: Substitute,
+    ) -> Result<Self, Refusal> {
+        let index = u32::try_from(patches.len()).map_err(|_| Refusal::Invalid)?;
+        let block = blocks.get_mut(block as usize).ok_or(Refusal::Invalid)?;
+        match patches.get_mut(block.last as usize) {
+            Some(last) => last.next = index,
+            None => block.first = index,
+        }
+        block.last = index;
+        Ok(Self {
+            offset,
+            what,
+            next: NONE,
+        })
     }
 }
 
@@ -146,7 +170,8 @@ impl Scatter {
     /// Places one more block. The patch, if there is one, writes its address.
     pub(crate) fn block(
         &mut self,
-        blocks: &[Block],
+        blocks: &mut [Block],
+        patches: &mut [Patch],
         request: &BlockRequest,
     ) -> Result<(Block, Option<Patch>), Refusal> {
         let (at, length) = self.take_room(request.length)?;
@@ -164,19 +189,21 @@ impl Scatter {
             length,
             source: request.source,
             parent,
+            first: NONE,
+            last: NONE,
         };
-        let patch = parent.map(|Parent { block, offset }| Patch {
-            block,
-            offset,
-            what: Substitute::Address(at),
-        });
-        Ok((block, patch))
+        let Some(Parent { block: of, offset }) = parent else {
+            return Ok((block, None));
+        };
+        let patch = Patch::new(blocks, patches, of, offset, Substitute::Address(at))?;
+        Ok((block, Some(patch)))
     }
 
     /// Places descriptors. None at all may stand anywhere, and are not looked at further.
     pub(crate) fn array(
         &mut self,
-        blocks: &[Block],
+        blocks: &mut [Block],
+        patches: &mut [Patch],
         request: &ArrayRequest,
     ) -> Result<Option<Array>, Refusal> {
         let ArrayRequest { place, count } = *request;
@@ -195,17 +222,14 @@ impl Scatter {
         if u64::from(offset) % DESCRIPTOR != 0 || source % DESCRIPTOR != 0 {
             return Err(Refusal::Invalid);
         }
+        let at = block.at().saturating_add(offset as usize);
         // What fits into a block is not larger than its 32 bits.
         let what = Substitute::Descriptors(size as u32);
         Ok(Some(Array {
             source,
-            at: block.at().saturating_add(offset as usize),
+            at,
             count: count as usize,
-            patch: Patch {
-                block: index,
-                offset,
-                what,
-            },
+            patch: Patch::new(blocks, patches, index, offset, what)?,
         }))
     }
 
@@ -276,7 +300,7 @@ pub(crate) enum Step {
 }
 
 /// Says how blocks are filled, from the start of the first to the end of the last, so that
-/// no byte that is patched is ever copied. `patches` are in the order of [`Patch::key`].
+/// no byte that is patched is ever copied.
 ///
 /// Stops at the first error of `carry_out`.
 pub(crate) fn fill<E>(
@@ -284,10 +308,10 @@ pub(crate) fn fill<E>(
     patches: &[Patch],
     mut carry_out: impl FnMut(Step) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut patches = patches.iter().peekable();
-    for (index, block) in blocks.iter().enumerate() {
-        let mut done = 0;
-        while let Some(patch) = patches.next_if(|patch| patch.block as usize == index) {
+    for block in blocks {
+        let (mut done, mut next) = (0, block.first);
+        while let Some(patch) = patches.get(next as usize) {
+            next = patch.next;
             copy(block, done..patch.offset, &mut carry_out)?;
             let size = match patch.what {
                 Substitute::Descriptors(size) => size,

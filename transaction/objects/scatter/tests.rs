@@ -38,7 +38,9 @@ impl Parcel {
             parent: parent.map(|(object, offset)| Place { object, offset }),
         };
         self.objects += 1;
-        let (block, patch) = self.rules.block(&self.blocks, &request)?;
+        let (block, patch) = self
+            .rules
+            .block(&mut self.blocks, &mut self.patches, &request)?;
         self.blocks.push(block);
         self.patches.extend(patch);
         Ok(block.at())
@@ -48,9 +50,11 @@ impl Parcel {
     fn array(&mut self, object: u64, offset: u64, count: u64) -> Outcome<Option<(u64, usize)>> {
         let place = Place { object, offset };
         self.objects += 1;
-        let array = self
-            .rules
-            .array(&self.blocks, &ArrayRequest { place, count })?;
+        let array = self.rules.array(
+            &mut self.blocks,
+            &mut self.patches,
+            &ArrayRequest { place, count },
+        )?;
         self.patches.extend(array.map(|array| array.patch));
         Ok(array.map(|array| (array.source, array.at)))
     }
@@ -62,7 +66,6 @@ impl Parcel {
 
     fn steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
-        self.patches.sort_unstable_by_key(Patch::key);
         let all = fill(&self.blocks, &self.patches, |step| {
             steps.push(step);
             Ok::<(), ()>(())
@@ -204,7 +207,10 @@ fn array_is_aligned_at_both_ends() {
         length: 16,
         parent: None,
     };
-    let (block, _) = parcel.rules.block(&[], &request).expect("a block");
+    let (block, _) = parcel
+        .rules
+        .block(&mut [], &mut [], &request)
+        .expect("a block");
     parcel.blocks.push(block);
     assert_eq!(parcel.clone().array(0, 0, 1), Err(REFUSED));
     assert_eq!(parcel.clone().array(0, 2, 1), Err(REFUSED));

@@ -156,7 +156,7 @@ fn driver(items: &[Item], room: u64) -> (usize, Vec<Byte>) {
         let added = match **item {
             Item::Other => Ok(None),
             Item::Array { place, count } => {
-                let array = rules.array(&blocks, &ArrayRequest { place, count });
+                let array = rules.array(&mut blocks, &mut patches, &ArrayRequest { place, count });
                 array.map(|array| array.map(|array| array.patch))
             }
             Item::Block {
@@ -170,16 +170,17 @@ fn driver(items: &[Item], room: u64) -> (usize, Vec<Byte>) {
                     length,
                     parent,
                 };
-                rules.block(&blocks, &request).map(|(block, patch)| {
-                    blocks.push(block);
-                    patch
-                })
+                rules
+                    .block(&mut blocks, &mut patches, &request)
+                    .map(|(block, patch)| {
+                        blocks.push(block);
+                        patch
+                    })
             }
         };
         added.map(|patch| patches.extend(patch)).is_ok()
     });
     let accepted = accepted.count();
-    patches.sort_unstable_by_key(Patch::key);
     let put = |image: &mut [Byte], at: usize, byte| {
         assert_eq!(image[at], Byte::Untouched, "byte {at} is written twice");
         image[at] = byte;
