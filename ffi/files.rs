@@ -20,6 +20,13 @@ pub(crate) fn take_file(fd: u32) -> Result<ARef<File>> {
     Ok(unsafe { LocalFile::assume_no_fdget_pos(local) })
 }
 
+/// Whether `process` is used through `file`.
+pub(crate) fn is_file_of(file: &File, process: &Process) -> bool {
+    // SAFETY: The file is alive. It comes from a table of descriptors, where a file is put
+    // when its `open` has succeeded.
+    unsafe { file_ops::is_file_of(file.as_ptr(), process) }
+}
+
 /// Closes a descriptor of the running task, which carries out an ioctl of `process`. A
 /// number that is not open is ignored.
 ///

@@ -16,7 +16,7 @@ use crate::{
     error::TransactionError,
     ffi::{
         abi::{binder_fd_array_object, binder_fd_object, flat_binder_object},
-        files::take_file,
+        files::{is_file_of, take_file},
         user,
     },
 };
@@ -81,6 +81,11 @@ impl Translator<'_> {
             return Err(EPERM);
         }
         let file = take_file(descriptor)?;
+        if is_file_of(&file, &self.buffer.process) {
+            // The queue of a process would keep the file open that has to be closed before
+            // the queue goes.
+            return Err(EPERM);
+        }
         let (from, to) = (&self.thread.process.cred, &self.buffer.process.cred);
         security::binder_transfer_file(from, to, &file).map_err(|_| EPERM)?;
         self.buffer.send_file(file, at, keeper)

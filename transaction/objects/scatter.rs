@@ -24,6 +24,9 @@ const ADDRESS: u64 = size_of::<u64>() as u64;
 /// The size of a descriptor in a block.
 const DESCRIPTOR: u64 = size_of::<u32>() as u64;
 
+/// What is written into a block begins at multiples of this many bytes.
+const ALIGNMENT: u32 = 4;
+
 /// A place in a block, as a sender names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
@@ -219,7 +222,7 @@ impl Scatter {
         }
         let offset = fits(block, place.offset, size)?;
         let source = block.source.wrapping_add(place.offset);
-        if u64::from(offset) % DESCRIPTOR != 0 || source % DESCRIPTOR != 0 {
+        if offset % ALIGNMENT != 0 || source % DESCRIPTOR != 0 {
             return Err(Refusal::Invalid);
         }
         let at = block.at().saturating_add(offset as usize);
@@ -251,6 +254,9 @@ impl Scatter {
     fn open_for_address(&self, blocks: &[Block], place: Place) -> Result<Parent, Refusal> {
         let (index, block) = self.reopen(blocks, place)?;
         let offset = fits(block, place.offset, ADDRESS)?;
+        if offset % ALIGNMENT != 0 {
+            return Err(Refusal::Invalid);
+        }
         Ok(Parent {
             block: index,
             offset,

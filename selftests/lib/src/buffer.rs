@@ -78,6 +78,15 @@ impl Received {
         }
     }
 
+    /// The out-of-line buffer that is object number `index`; an error if it is none, or
+    /// lies outside the mapping.
+    pub fn block(&self, index: usize) -> Result<Vec<u8>, Error> {
+        match self.objects()?.get(index) {
+            Some(Object::Buffer(block)) => self.bytes_at(block.buffer, block.length),
+            _ => Err(Error::Malformed("an object is no out-of-line buffer")),
+        }
+    }
+
     /// Bytes of an out-of-line buffer or a security context.
     pub fn bytes_at(&self, address: u64, length: u64) -> Result<Vec<u8>, Error> {
         self.range(address, length)?;

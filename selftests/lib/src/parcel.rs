@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What is sent: data, the objects in it, and out-of-line buffers.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::object::{Object, Strength};
 use crate::uapi::*;
@@ -153,6 +153,22 @@ impl Parcel {
         }))
     }
 
+    /// Adds an out-of-line buffer with descriptors, which must stay open until the
+    /// parcel is sent, and declares it as an array of them. The receiver gets numbers
+    /// that are closed when the parcel's buffer is freed.
+    pub fn fds(&mut self, fds: &[BorrowedFd<'_>]) -> BufferIndex {
+        let number = |fd: &BorrowedFd<'_>| fd.as_raw_fd().to_ne_bytes();
+        let bytes: Vec<u8> = fds.iter().flat_map(number).collect();
+        let buffer = self.buffer(bytes);
+        self.fd_array(buffer, 0, fds.len() as u64);
+        buffer
+    }
+
+    /// The number of objects, which is the index of the next one.
+    pub fn objects(&self) -> u64 {
+        self.offsets.len() as u64
+    }
+
     /// The data.
     pub fn data(&self) -> &[u8] {
         &self.data
@@ -240,6 +256,18 @@ mod tests {
         assert_eq!((object.flags, object.parent, object.parent_offset), (1, 0, 8));
         parcel.set_buffers_size(8);
         assert_eq!(parcel.buffers_size(), 8);
+    }
+
+    #[test]
+    fn descriptors_go_into_a_buffer_of_their_own() {
+        let mut parcel = Parcel::new();
+        let stdin = std::io::stdin();
+        assert_eq!(parcel.u64(1).fds(&[stdin.as_fd(), stdin.as_fd()]), BufferIndex(0));
+        assert_eq!((parcel.objects(), parcel.buffers_size()), (2, 8));
+        let Some(Object::FdArray(array)) = Object::from_bytes(&parcel.data()[48..]) else {
+            panic!("the second object is an array");
+        };
+        assert_eq!((array.num_fds, array.parent, array.parent_offset), (2, 0, 0));
     }
 
     #[test]

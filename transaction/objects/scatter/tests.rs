@@ -120,7 +120,9 @@ fn address_fits_into_the_parent() {
     for (length, offset, outcome) in [
         (8, 0, Ok(72)),
         (16, 8, Ok(80)),
-        (16, 3, Ok(80)),
+        (16, 4, Ok(80)),
+        (16, 3, Err(REFUSED)),
+        (16, 6, Err(REFUSED)),
         (16, 9, Err(REFUSED)),
         (7, 0, Err(REFUSED)),
         (0, 0, Err(REFUSED)),

@@ -105,7 +105,8 @@ impl Model {
                     Some(place) => {
                         let index = self.open(place)?;
                         let block = &mut self.blocks[index];
-                        if u128::from(place.offset) + 8 > u128::from(block.length) {
+                        let end = u128::from(place.offset) + 8;
+                        if end > u128::from(block.length) || place.offset % 4 != 0 {
                             return None;
                         }
                         block.written = place.offset + 8;
