@@ -9,6 +9,7 @@ use binder_client::commands::Commands;
 use binder_client::ktap::{Env, Failure};
 use binder_client::object::{Object, Strength};
 use binder_client::parcel::{BufferIndex, Parcel};
+use binder_client::peer::Peer;
 use binder_client::returns::Return;
 use binder_client::uapi::{
     FdArrayObject, TransactionData, TransactionDataSg, BC_TRANSACTION_SG,
@@ -491,8 +492,16 @@ pub fn bug_b61_manager_does_not_refer_to_itself(env: &Env) -> Result<(), Failure
         }
         check_eq!(pending(&manager)?, []);
     }
-    let client = crate::stage::actor_on(&env.device, Some(4096))?;
-    crate::stage::round_trip(&client, 0, &manager)
+    // Another process can still call it.
+    let device = env.device.clone();
+    let client = Peer::spawn(move |_| {
+        let client = crate::stage::actor_on(&device, Some(4096))?;
+        crate::stage::exchange(&client, 0, 1, 0, &Parcel::new())?.0.free()?;
+        Ok(())
+    })?;
+    take(&manager)?.free()?;
+    crate::stage::reply(&manager, 0, &Parcel::new())?;
+    client.join()
 }
 
 pub fn bug_b64_same_object_twice(env: &Env) -> Result<(), Failure> {

@@ -4,8 +4,10 @@
 //! The driver must take exactly those that the translator takes, with the same buffer byte
 //! by byte, and refuse the others with the same error.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 use binder_client::buffer::Received;
 use binder_client::commands::Commands;
@@ -29,6 +31,8 @@ struct Scene {
     pair: Pair,
     world: World,
     memory: Region,
+    /// What the sender's descriptors are of.
+    sent: HashMap<u32, PathBuf>,
     _third: binder_client::session::Session,
     _files: Vec<File>,
 }
@@ -63,10 +67,14 @@ impl Scene {
             files.extend([read, write]);
         }
         world.fds = files.iter().map(|file| file.as_raw_fd() as u32).collect();
+        let mut sent = HashMap::new();
+        for &number in &world.fds {
+            sent.insert(number, file_of(number)?);
+        }
         for session in [&pair.server, &pair.client, &third] {
             pending(session)?;
         }
-        Ok(Scene { pair, world, memory, _third: third, _files: files })
+        Ok(Scene { pair, world, memory, sent, _third: third, _files: files })
     }
 
     /// Sends a parcel in one ioctl and returns what came of it.
@@ -133,7 +141,8 @@ impl Scene {
         for arrived in &image.fds {
             let number = &bytes[arrived.at..arrived.at + 4];
             let number = u32::from_ne_bytes(number.try_into().expect("four bytes"));
-            check_eq!(file_of(number)?, file_of(arrived.from)?, "the file of {arrived:?}");
+            let expected = self.sent.get(&arrived.from).cloned();
+            check_eq!(Some(file_of(number)?), expected, "the file of {arrived:?}");
             check!(!self.world.fds.contains(&number), "{number} is a number of its own");
             if !arrived.kept {
                 drop(own(number)?);
@@ -144,7 +153,7 @@ impl Scene {
 }
 
 /// What a descriptor of this process is of.
-fn file_of(number: u32) -> Result<std::path::PathBuf, Failure> {
+fn file_of(number: u32) -> Result<PathBuf, Failure> {
     Ok(std::fs::read_link(format!("/proc/self/fd/{number}"))?)
 }
 
@@ -157,7 +166,7 @@ fn described(seed: u64, raw: &Raw, failure: Failure) -> Failure {
         .map(binder_client::object::Object::from_bytes)
         .collect();
     let which = format!(
-        "parcel {seed}: {} bytes, room {buffers_size}, at {offsets:?} {objects:#x?}: {failure:?}",
+        "parcel {seed}: {} bytes, room {buffers_size}, at {offsets:?} {objects:x?}: {failure:?}",
         data.len()
     );
     Failure::new("a random parcel", "as the translator of the tests says", which)

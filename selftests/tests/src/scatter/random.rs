@@ -99,6 +99,9 @@ pub fn parcel(seed: u64, mood: Mood, world: &World) -> Raw {
     maker.pad(tail);
     maker.raw.buffers_size = maker.used.1 + 8 * maker.dice.below(3);
     if mood == Mood::Hostile {
+        if maker.dice.once_in(3) {
+            maker.flip();
+        }
         for _ in 0..maker.dice.below(3) {
             maker.spoil();
         }
@@ -147,7 +150,7 @@ impl Maker<'_> {
 
     fn node(&mut self) {
         let ptr = self.dice.pick(&self.nodes);
-        let cookie = self.world.nodes[&ptr].0 + u64::from(self.wrong());
+        let cookie = self.world.nodes[&ptr].0.wrapping_add(u64::from(self.wrong()));
         let (strength, flags) = (self.strength(), self.dice.any() as u32);
         self.object(&Object::Binder { strength, ptr, cookie, flags });
     }
@@ -180,7 +183,7 @@ impl Maker<'_> {
         if self.wrong() {
             let objects = self.raw.offsets.len() as u64;
             let object = self.dice.below(objects + 2);
-            let odd = self.dice.pick(&[0, 1, 2, u64::MAX - 7, 1 << 32]);
+            let odd = self.dice.pick(&[0, 0, u64::MAX - 7, 1 << 32]);
             return Some((object, (4 * self.dice.below(20)).wrapping_add(odd)));
         }
         let depth = self.dice.below(self.path.len() as u64) as usize;
@@ -230,7 +233,7 @@ impl Maker<'_> {
         };
         let open = self.path.last().copied().filter(|open| open.object == parent);
         if let Some(open) = open {
-            if (open.source + offset) % 4 != 0 && count > 0 && self.mood == Mood::Kind {
+            if open.source.wrapping_add(offset) % 4 != 0 && count > 0 && self.mood == Mood::Kind {
                 count = 0;
             }
             for n in 0..small {
@@ -247,11 +250,32 @@ impl Maker<'_> {
         self.object(&Object::FdArray(object));
     }
 
+    /// Changes a bit of an object: of its type, its flags, or behind the address or pointer,
+    /// for what these name is not to become something else that exists.
+    fn flip(&mut self) {
+        let count = self.raw.offsets.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let at = self.raw.offsets[self.dice.below(count) as usize] as usize;
+        let size = match Object::from_bytes(&self.raw.data[at..]) {
+            Some(Object::Buffer(_)) => 40,
+            Some(Object::FdArray(_)) => 32,
+            _ => 24,
+        };
+        let within = self.dice.pick(&[0, 1, 4, 16, 17, 20, 24, 31, 32, 36]) % size;
+        // Not the two lowest: a place that is not aligned is told sooner or later.
+        let bit = 4 << self.dice.below(6);
+        if !(8..16).contains(&within) {
+            self.raw.data[at + within] ^= bit;
+        }
+    }
+
     /// Changes something of the finished parcel.
     fn spoil(&mut self) {
         let count = self.raw.offsets.len() as u64;
         let (one, other) = (self.dice.below(count) as usize, self.dice.below(count) as usize);
-        match self.dice.below(8) {
+        match self.dice.below(7) {
             0 if count > 0 => {
                 let by = self.dice.pick(&[1, 2, 4, 8, 24, 40, 1 << 40]);
                 let offset = &mut self.raw.offsets[one];
@@ -271,15 +295,6 @@ impl Maker<'_> {
             5 => {
                 let by = self.dice.pick(&[1, 4, 8, 16, 100]);
                 self.raw.buffers_size = self.raw.buffers_size.saturating_sub(by);
-            }
-            6 if count > 0 => {
-                // Type, flags, or what is behind the address.
-                let within = self.dice.pick(&[0, 1, 4, 16, 17, 20, 24, 31, 32, 36]);
-                let at = self.raw.offsets[one].wrapping_add(within);
-                let bit = 1 << self.dice.below(8);
-                if let Some(byte) = self.raw.data.get_mut(at as usize) {
-                    *byte ^= bit;
-                }
             }
             _ => {}
         }

@@ -233,10 +233,10 @@ impl Translator<'_> {
             return Err(Errno::EINVAL);
         }
         block.high = end as u64;
-        let (source, at) = (block.source + place.1, block.at + place.1);
+        let (source, at) = (block.source.wrapping_add(place.1), block.at + place.1);
         self.patches.push((at, vec![None; 4 * count as usize]));
         for n in 0..count {
-            let number = self.read(source + 4 * n, 4)?;
+            let number = self.read(source.wrapping_add(4 * n), 4)?;
             let number = u32::from_ne_bytes(number.try_into().expect("four bytes"));
             self.descriptor(at + 4 * n, number, true)?;
         }
@@ -277,24 +277,26 @@ impl Translator<'_> {
     }
 
     /// Reads the sender's memory.
-    fn read(&self, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
+    fn read(&self, address: u64, length: u64) -> Result<&[u8], Errno> {
         let start = address.checked_sub(self.world.memory_at).ok_or(Errno::EINVAL)?;
         let end = start.checked_add(length).ok_or(Errno::EINVAL)?;
-        let part = self.raw.memory.get(start as usize..end as usize).ok_or(Errno::EINVAL)?;
-        Ok(part.to_vec())
+        self.raw.memory.get(start as usize..end as usize).ok_or(Errno::EINVAL)
     }
 
-    /// Copies the blocks, then puts in what is put into them.
+    /// Puts in what is put into blocks, and copies what is between. Only that is read.
     fn finish(mut self) -> Result<Image, Errno> {
-        for block in std::mem::take(&mut self.blocks) {
-            if block.length > 0 {
-                let bytes = self.read(block.source, block.length)?;
-                self.put(block.at, &bytes);
-            }
-        }
+        let mut patched = HashMap::new();
         for (at, bytes) in std::mem::take(&mut self.patches) {
-            let at = at as usize;
-            self.image.bytes[at..at + bytes.len()].copy_from_slice(&bytes);
+            patched.extend((at..).zip(bytes));
+        }
+        for block in std::mem::take(&mut self.blocks) {
+            for n in 0..block.length {
+                let byte = match patched.get(&(block.at + n)) {
+                    Some(byte) => *byte,
+                    None => Some(self.read(block.source.wrapping_add(n), 1)?[0]),
+                };
+                self.image.bytes[(block.at + n) as usize] = byte;
+            }
         }
         Ok(self.image)
     }
