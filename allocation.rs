@@ -179,12 +179,11 @@ impl Allocation {
         Ok(self.extras()?.files.push(file, GFP_KERNEL)?)
     }
 
-    /// The files, for the delivery.
-    fn take_files(&mut self) -> KVVec<SentFile> {
-        match &mut self.contents().extras {
-            Some(extras) => core::mem::take(&mut extras.files),
-            None => KVVec::new(),
-        }
+    /// The files, if there are any, for the delivery.
+    fn take_files(&mut self) -> Option<KVVec<SentFile>> {
+        let extras = self.contents.as_mut()?.extras.as_mut()?;
+        let files = core::mem::take(&mut extras.files);
+        (!files.is_empty()).then_some(files)
     }
 
     /// Lets descriptors of the receiver go with the buffer.

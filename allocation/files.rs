@@ -38,7 +38,9 @@ pub(super) struct SentFile {
 ///
 /// Until [`ArrivedFiles::install`] the numbers are reserved only: dropping this gives
 /// them back.
-pub(crate) struct ArrivedFiles {
+pub(crate) struct ArrivedFiles(Option<Numbered>);
+
+struct Numbered {
     files: KVVec<(FileDescriptorReservation, ARef<File>)>,
     /// The numbers that go with the buffer.
     kept: KVVec<u32>,
@@ -51,14 +53,13 @@ impl ArrivedFiles {
     ///
     /// `EMFILE` and what else stands against a descriptor, `ENOMEM`.
     pub(crate) fn number(buffer: &mut Allocation) -> Result<Self> {
-        let sent = buffer.take_files();
-        let mut arrived = Self {
+        let Some(sent) = buffer.take_files() else {
+            return Ok(Self(None));
+        };
+        let mut arrived = Numbered {
             files: KVVec::new(),
             kept: KVVec::new(),
         };
-        if sent.is_empty() {
-            return Ok(arrived);
-        }
         arrived.files.reserve(sent.len(), GFP_KERNEL)?;
         for SentFile {
             file,
@@ -74,14 +75,17 @@ impl ArrivedFiles {
                 arrived.kept.push(number, GFP_KERNEL)?;
             }
         }
-        Ok(arrived)
+        Ok(Self(Some(arrived)))
     }
 
     /// Makes the numbers valid.
     pub(crate) fn install(self, buffer: &mut Allocation) {
-        for (reservation, file) in self.files {
+        let Some(arrived) = self.0 else {
+            return;
+        };
+        for (reservation, file) in arrived.files {
             reservation.fd_install(file);
         }
-        buffer.close_when_freed(self.kept);
+        buffer.close_when_freed(arrived.kept);
     }
 }
