@@ -3,7 +3,8 @@
 //! The driver's pure files, compiled for the host.
 //!
 //! The files below `../../..` are those of the kernel module, not copies: they use
-//! nothing but `core` and `crate::shim`, which this crate provides as the module does.
+//! nothing but `core` and `crate::shim`, which this crate provides as the module does. Only
+//! their tests may use more.
 //! `cargo test --release` runs the unit and model tests in them, `cargo +nightly miri test
 //! --lib` the same under Miri with fewer steps.
 

@@ -194,7 +194,7 @@ fn run(env: &Env, first: u64, mood: Mood) -> Result<(), Failure> {
 }
 
 pub fn random_parcels_1(env: &Env) -> Result<(), Failure> {
-    run(env, 1 * 1_000_000, Mood::Kind)
+    run(env, 1_000_000, Mood::Kind)
 }
 
 pub fn random_parcels_2(env: &Env) -> Result<(), Failure> {
