@@ -309,8 +309,8 @@ impl Node {
     /// The result is to be dropped after unlocking.
     fn remove_if_unused(self: &Arc<Self>, sched: &mut Sched) -> Option<RBTreeNode<u64, Arc<Node>>> {
         let claims = self.claims(sched);
-        let is_queued = self.link.is_queued() || self.sender_link.is_queued();
-        if is_queued || !self.state(sched).told.removable(claims) {
+        // If it is still in a queue, there will be nothing to tell.
+        if !self.state(sched).told.removable(claims) {
             return None;
         }
         sched.remove_node(self)

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         owner::thread_that_exits_leaves_the_news_to_the_others,
         owner::end_of_the_holder_releases_the_node,
         owner::sender_is_told_though_another_thread_was_to_tell,
+        owner::node_without_references_is_gone_though_its_news_waits,
         owner::news_that_is_no_more_makes_nothing_readable,
         owner::thread_with_news_that_is_no_more_serves_on,
         handles::numbers_start_at_one_and_are_dense,

@@ -285,6 +285,21 @@ pub fn sender_is_told_though_another_thread_was_to_tell(env: &Env) -> Result<(),
     Ok(())
 }
 
+pub fn node_without_references_is_gone_though_its_news_waits(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let duo = Duo::new(&stage)?;
+    let other = Worker::spawn()?;
+    let (owner, inbox) = (duo.owner.clone(), duo.inbox);
+    other.run(move || send(&owner, inbox, 1, TF_ONE_WAY, &with(NODE, Strength::Weak)))?;
+    take(&duo.client)?.free()?;
+    // Nobody refers to it, and its owner was told nothing: the pointer is free.
+    let again = Node { cookie: NODE.cookie + 1, ..NODE };
+    check_eq!(duo.give(&with(again, Strength::Weak))?, [increfs(again), DONE]);
+    let owner = duo.owner.clone();
+    check_eq!(other.run(move || pending(&owner))?, [DONE], "the thread with the old news");
+    Ok(())
+}
+
 pub fn news_that_is_no_more_makes_nothing_readable(env: &Env) -> Result<(), Failure> {
     let stage = Stage::new(env)?;
     let duo = Duo::new(&stage)?;
