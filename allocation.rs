@@ -44,10 +44,28 @@ pub(crate) struct Allocation {
     pages: Arc<Pages>,
     /// Taken out when the buffer is handed over or freed.
     contents: Option<Contents>,
-    slot: Slot,
+    place: Place,
     pub(crate) layout: Layout,
     /// Its sender floods the receiver with oneway messages.
     pub(crate) is_spam: bool,
+}
+
+/// A [`Slot`] in half the space; no mapping is larger than 32 bits can tell.
+#[derive(Clone, Copy)]
+struct Place {
+    index: u32,
+    offset: u32,
+    size: u32,
+}
+
+impl Place {
+    fn of(slot: Slot) -> Self {
+        Self {
+            index: slot.index,
+            offset: slot.offset as u32,
+            size: slot.size as u32,
+        }
+    }
 }
 
 /// What a buffer keeps alive.
@@ -133,7 +151,7 @@ impl Allocation {
         Self {
             process,
             pages,
-            slot: allocated.slot,
+            place: Place::of(allocated.slot),
             layout,
             is_spam: allocated.spam == Spam::Suspect,
             contents: Some(Contents::default()),
@@ -195,7 +213,20 @@ impl Allocation {
 
     /// The address of the buffer in the receiver.
     pub(crate) fn address(&self) -> u64 {
-        (self.pages.start() as u64).wrapping_add(self.slot.offset as u64)
+        (self.pages.start() as u64).wrapping_add(u64::from(self.place.offset))
+    }
+
+    /// Where the buffer begins in the mapping.
+    pub(crate) fn offset(&self) -> u32 {
+        self.place.offset
+    }
+
+    fn slot(&self) -> Slot {
+        Slot {
+            index: self.place.index,
+            offset: self.place.offset as usize,
+            size: self.place.size as usize,
+        }
     }
 
     /// Copies `from` of the running task to `at` in the buffer. Fails with `EFAULT`.
@@ -214,7 +245,9 @@ impl Allocation {
     /// The offset in the mapping of a part of the buffer.
     fn check(&self, at: usize, len: usize) -> Result<usize> {
         match at.checked_add(len) {
-            Some(end) if end <= self.slot.size => self.slot.offset.checked_add(at).ok_or(EFAULT),
+            Some(end) if end <= self.slot().size => {
+                self.slot().offset.checked_add(at).ok_or(EFAULT)
+            }
             _ => Err(EFAULT),
         }
     }
@@ -225,7 +258,7 @@ impl Allocation {
     ///
     /// `ENOMEM`, or `ESRCH` when the mapping or its process is gone.
     pub(crate) fn make_resident(&self) -> Result {
-        let Slot { offset, size, .. } = self.slot;
+        let Slot { offset, size, .. } = self.slot();
         self.pages.make_resident(offset, size, &self.process)
     }
 
@@ -233,7 +266,10 @@ impl Allocation {
     /// address or is about to.
     pub(crate) fn hand_over(mut self) {
         if let Some(contents) = self.contents.take() {
-            self.process.buffers.lock().hand_over(&self.slot, contents);
+            self.process
+                .buffers
+                .lock()
+                .hand_over(&self.slot(), contents);
         }
     }
 }
@@ -244,7 +280,7 @@ impl Drop for Allocation {
         let Some(contents) = self.contents.take() else {
             return;
         };
-        self.process.discard(&self.pages, &self.slot, contents);
+        self.process.discard(&self.pages, &self.slot(), contents);
     }
 }
 

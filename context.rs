@@ -2,7 +2,7 @@
 
 //! A context: one binder device, the world that its handles live in.
 
-use kernel::str::{CStr, CString};
+use kernel::str::{BStr, CStr, CString};
 use kernel::sync::{Arc, Mutex};
 use kernel::{new_mutex, prelude::*, security, task::Kuid};
 
@@ -44,6 +44,11 @@ impl Context {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// The name, to be printed.
+    pub(crate) fn display_name(&self) -> &BStr {
+        BStr::from_bytes(self.name.to_bytes())
     }
 
     /// Makes a node of `process` the object behind handle 0.

@@ -7,13 +7,18 @@
 //! place with `unsafe` is [`crate::allocation::pages`].
 
 pub(crate) mod abi;
+pub(crate) mod debugfs;
 pub(crate) mod device;
 pub(crate) mod file_ops;
 pub(crate) mod files;
+pub(crate) mod global;
 pub(crate) mod link;
 pub(crate) mod params;
+pub(crate) mod pointer;
 pub(crate) mod report;
+pub(crate) mod state_file;
 pub(crate) mod task;
+pub(crate) mod time;
 pub(crate) mod user;
 pub(crate) mod vm_ops;
 pub(crate) mod work;

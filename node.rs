@@ -3,7 +3,7 @@
 //! Nodes: the objects that a process offers to others.
 
 use core::sync::atomic::{
-    AtomicUsize,
+    AtomicU32, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -17,6 +17,7 @@ use crate::{
     defs::{NodeFlags, Strength},
     ffi::link::Link,
     process::{Process, Sched, Wakeup},
+    stats::CountedNode,
     thread::Thread,
     work::Work,
 };
@@ -26,6 +27,7 @@ pub(crate) mod obituary;
 pub(crate) mod oneway;
 #[allow(dead_code)]
 pub(crate) mod refcount;
+pub(crate) mod show;
 
 use self::{
     death::Registrations,
@@ -51,11 +53,14 @@ pub(crate) struct Node {
     link: Link,
     /// Place in the queue of the thread that gives the node away.
     sender_link: Link,
+    /// A number for logs.
+    pub(crate) id: u32,
     pub(crate) ptr: u64,
     pub(crate) cookie: u64,
     pub(crate) flags: NodeFlags,
     pub(crate) owner: Arc<Process>,
     strong: AtomicUsize,
+    _counted: CountedNode,
     state: LockedBy<State, Sched>,
 }
 
@@ -66,6 +71,12 @@ pub(crate) struct State {
     told: Refcount,
     deaths: Registrations,
     pub(crate) oneway: OnewayQueue,
+}
+
+/// A number for a new node. Never 0 before it wraps.
+fn next_id() -> u32 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    LAST.fetch_add(1, Relaxed).wrapping_add(1)
 }
 
 impl Node {
@@ -79,11 +90,13 @@ impl Node {
         let node = Self {
             link: Link::new(),
             sender_link: Link::new(),
+            id: next_id(),
             ptr,
             cookie,
             flags,
             owner: owner.clone(),
             strong: AtomicUsize::new(0),
+            _counted: CountedNode::new(),
             state: LockedBy::new(
                 &owner.sched,
                 State {

@@ -34,7 +34,13 @@ use kernel::{
     task::Task,
 };
 
-use crate::{allocation::pages::current_mm, context::Context, thread::Thread};
+use crate::{
+    allocation::pages::current_mm,
+    context::Context,
+    registry,
+    stats::{CountedProcess, Counters},
+    thread::Thread,
+};
 
 mod buffers;
 mod deaths;
@@ -44,11 +50,13 @@ mod lifecycle;
 mod mapping;
 mod nodes;
 mod scheduler;
+mod show;
 mod threads;
 
 use self::handles::HandleTable;
 pub(crate) use self::{
     buffers::{BufferKind, Buffers},
+    handles::HandleView,
     nodes::NodeName,
     scheduler::{Sched, Wakeup},
 };
@@ -66,6 +74,8 @@ pub(crate) struct Process {
     pub(crate) task: ARef<Task>,
     /// Its id in the initial pid namespace.
     pub(crate) pid: i32,
+    /// Its place in the order of all that were ever opened.
+    serial: u64,
     /// Credentials of the opener, for the security modules.
     pub(crate) cred: ARef<Credential>,
     /// The address space of the opener.
@@ -93,6 +103,9 @@ pub(crate) struct Process {
     reports_spam: AtomicBool,
     /// Set when the file is closed; `sched` has the authoritative word.
     dead: AtomicBool,
+    /// What ended threads counted. Changed under the lock of `threads`.
+    pub(crate) counters: Counters,
+    _counted: CountedProcess,
 }
 
 impl Process {
@@ -108,6 +121,7 @@ impl Process {
                 context,
                 task,
                 pid,
+                serial: registry::next_serial(),
                 cred,
                 mm,
                 threads <- new_spinlock!(RBTree::new(), "Process::threads"),
@@ -119,9 +133,16 @@ impl Process {
                 has_pool: AtomicBool::new(false),
                 reports_spam: AtomicBool::new(false),
                 dead: AtomicBool::new(false),
+                counters: Counters::new(),
+                _counted: CountedProcess::new(),
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Its place in the order of all processes that were ever opened.
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// Wakes whoever polls the file for work of the process.

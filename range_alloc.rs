@@ -58,7 +58,7 @@ pub(crate) use self::{
     desc::State,
     oneway_budget::Spam,
     request::{GrowRequest, Growth},
-    types::{AllocFail, Allocated, FreeError, InitError, Kind, Released, Slot, WrongState},
+    types::{AllocFail, Allocated, FreeError, InitError, Kind, Label, Released, Slot, WrongState},
 };
 
 /// Largest mapping in bytes; what is mapped beyond is not used.
@@ -180,7 +180,12 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     /// # Errors
     ///
     /// See [`AllocFail`]; nothing has changed then.
-    pub(crate) fn alloc(&mut self, size: usize, kind: Kind) -> Result<Allocated, AllocFail<T, N>> {
+    pub(crate) fn alloc(
+        &mut self,
+        size: usize,
+        kind: Kind,
+        label: Label,
+    ) -> Result<Allocated, AllocFail<T, N>> {
         let size = self.rounded(size)?;
         if kind != Kind::Sync && size > self.oneway.free() {
             return Err(AllocFail::OnewayQuota);
@@ -197,7 +202,9 @@ impl<T, const N: usize> RangeAlloc<T, N> {
                 None => return Err(AllocFail::NeedDescriptors(self.request(kind))),
             },
         };
-        let slot = self.carve(at, size, sender).ok_or(AllocFail::NoSpace)?;
+        let slot = self
+            .carve(at, size, sender, label)
+            .ok_or(AllocFail::NoSpace)?;
         Ok(Allocated { slot, spam })
     }
 
@@ -215,11 +222,11 @@ impl<T, const N: usize> RangeAlloc<T, N> {
 
     /// Makes the low end of the free range `at` a buffer.
     #[inline]
-    fn carve(&mut self, at: u32, size: u32, sender: u32) -> Option<Slot> {
+    fn carve(&mut self, at: u32, size: u32, sender: u32, label: Label) -> Option<Slot> {
         let range = self.ranges.get(at)?;
         let (offset, prev, whole) = (range.offset, range.prev, range.size);
         if whole == size {
-            return self.convert(at, offset, size, sender);
+            return self.convert(at, (offset, size), sender, label);
         }
         let buffer = self.ranges.spare();
         self.bins
@@ -238,6 +245,7 @@ impl<T, const N: usize> RangeAlloc<T, N> {
             range.next = at;
             range.link = link;
             range.sender = sender;
+            range.label = label;
             range.state = State::Reserved;
         })?;
         self.free -= size;
@@ -245,12 +253,19 @@ impl<T, const N: usize> RangeAlloc<T, N> {
     }
 
     /// Makes the free range `at` a buffer.
-    fn convert(&mut self, at: u32, offset: u32, size: u32, sender: u32) -> Option<Slot> {
+    fn convert(
+        &mut self,
+        at: u32,
+        (offset, size): (u32, u32),
+        sender: u32,
+        label: Label,
+    ) -> Option<Slot> {
         self.bins.remove(&mut self.ranges, at);
         let link = self.by_offset.insert(&mut self.ranges, hash_of(offset), at);
         self.ranges.update(at, |range| {
             range.link = link;
             range.sender = sender;
+            range.label = label;
             range.state = State::Reserved;
         });
         self.free -= size;

@@ -21,8 +21,11 @@ mod ffi;
 mod grow;
 mod node;
 mod process;
+mod registry;
 mod reports;
 mod shim;
+mod state;
+mod stats;
 #[cfg(CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST)]
 mod testing;
 mod thread;
@@ -42,6 +45,7 @@ mod slot_table;
 
 use ffi::device::DeviceNode;
 use reports::Reports;
+use state::StateFolder;
 
 module! {
     type: RustBinder,
@@ -54,13 +58,16 @@ module! {
 /// What the module has registered; dropping it undoes that.
 struct RustBinder {
     _devices: KVec<Pin<KBox<DeviceNode>>>,
+    _state: StateFolder,
     _reports: Reports,
 }
 
 impl kernel::Module for RustBinder {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        ffi::global::init();
         // First, so that an open device finds it.
         let reports = Reports::register()?;
+        let state = StateFolder::new();
         let mut devices = KVec::new();
         if let Some(names) = ffi::params::devices() {
             for name in names
@@ -74,6 +81,7 @@ impl kernel::Module for RustBinder {
         }
         Ok(Self {
             _devices: devices,
+            _state: state,
             _reports: reports,
         })
     }

@@ -17,7 +17,8 @@ use crate::{
     error::ExtendedError,
     ffi::task::{self, WakeMode},
     process::{Process, Wakeup},
-    transaction::Transaction,
+    stats::{CountedThread, Counters},
+    transaction::{log::Origin, Transaction},
     work::{Notice, Work},
 };
 
@@ -30,6 +31,7 @@ mod poll;
 pub(crate) mod queue;
 mod read;
 mod returns;
+mod show;
 mod spare;
 mod wait;
 
@@ -38,7 +40,7 @@ use self::own_error::Stopped;
 pub(crate) use self::read::{Blocking, Flow};
 use self::spare::Spare;
 use self::{looper::Looper, queue::LocalQueue};
-pub(crate) use self::{returns::ReturnWriter, spare::CallStart};
+pub(crate) use self::{returns::ReturnWriter, show::StackPiece, spare::CallStart};
 
 /// [`Thread::ready_at`] of a thread that is not in the ready list.
 pub(crate) const NOT_READY: usize = usize::MAX;
@@ -58,6 +60,8 @@ pub(crate) const NOT_READY: usize = usize::MAX;
 pub(crate) struct Thread {
     pub(crate) tid: i32,
     pub(crate) process: Arc<Process>,
+    /// Both ids, for the log.
+    pub(crate) origin: Origin,
     pub(crate) task: ARef<Task>,
     /// Index in the process's ready list, or [`NOT_READY`].
     pub(crate) ready_at: AtomicUsize,
@@ -67,6 +71,9 @@ pub(crate) struct Thread {
     /// The next read returns at once, whatever there is (set by `flush`, under the lock).
     return_now: AtomicBool,
     stopped: Stopped,
+    /// What the thread does, counted by itself.
+    pub(crate) counters: Counters,
+    _counted: CountedThread,
     /// Set at the end of the thread, for those who only want to know.
     ended: AtomicBool,
     #[pin]
@@ -104,9 +111,11 @@ impl Thread {
     pub(crate) fn new(process: &Arc<Process>, tid: i32, task: ARef<Task>) -> Result<Arc<Self>> {
         let process = process.clone();
         let error = OwnError::new()?;
+        let origin = Origin::new(process.pid, tid);
         let thread = Arc::pin_init(
             pin_init!(Self {
                 tid,
+                origin,
                 process,
                 task,
                 ready_at: AtomicUsize::new(NOT_READY),
@@ -114,6 +123,8 @@ impl Thread {
                 polls_process: AtomicBool::new(false),
                 return_now: AtomicBool::new(false),
                 stopped: Stopped::no(),
+                counters: Counters::new(),
+                _counted: CountedThread::new(),
                 ended: AtomicBool::new(false),
                 inner <- new_spinlock!(Inner {
                     queue: LocalQueue::new(),

@@ -2,7 +2,7 @@
 
 //! Transactions: calls, replies and oneway messages.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 use kernel::{
     new_spinlock,
@@ -17,18 +17,22 @@ use crate::{
     error::{ExtendedError, TransactionError},
     ffi::{abi::binder_transaction_data, link::Link, task::WakeMode},
     node::Node,
+    stats::CountedTransaction,
     thread::Thread,
 };
 
 mod chain;
 mod copy;
+pub(crate) mod log;
 mod objects;
 mod receive;
 mod reply;
 mod security;
 mod send;
+mod show;
 
 use self::chain::Chain;
+pub(crate) use self::show::{BufferView, Carried, View};
 
 /// What a thread asks for in a `BC_TRANSACTION` or `BC_REPLY`, as it was read once.
 pub(crate) struct TransactionData {
@@ -97,8 +101,18 @@ pub(crate) struct Transaction {
     /// back any more. Set before the caller's lock is taken to tell it, so that who
     /// holds that lock and sees the call unanswered can rely on it.
     over: AtomicBool,
+    place: Place,
+    /// Process and thread that sent a oneway message.
+    sender: (i32, i32),
+    /// When it was sent, in jiffies.
+    started: usize,
+    /// The thread that has taken the request of a call, 0 before.
+    taker: AtomicI32,
+    /// The id of the reply, 0 before.
+    reply_id: AtomicU32,
     #[pin]
     cargo: SpinLock<Cargo>,
+    _counted: CountedTransaction,
 }
 
 /// How the owner of a node knows it.
@@ -106,6 +120,16 @@ pub(crate) struct Transaction {
 struct TargetName {
     ptr: u64,
     cookie: u64,
+    id: u32,
+}
+
+/// Where the buffer of a request was made, for the state files.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// The process.
+    pid: i32,
+    /// Where in its mapping.
+    offset: u32,
 }
 
 /// What the transaction carries at the moment.
@@ -116,8 +140,15 @@ enum Cargo {
     /// The reply, with what differs from the request.
     Reply(Reply),
     /// There will be no reply.
-    Failure(Return),
+    Failure(Outcome),
 }
+
+/// A return that ends a call.
+///
+/// As aligned as what else a transaction carries, so that all of it moves in whole words.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Outcome(Return);
 
 /// The parts of a reply that the request does not have.
 struct Reply {
@@ -134,6 +165,11 @@ pub(crate) fn next_id() -> u32 {
     LAST_ID.fetch_add(1, Relaxed).wrapping_add(1)
 }
 
+/// The last number that was given.
+fn newest_id() -> u32 {
+    LAST_ID.load(Relaxed)
+}
+
 impl Transaction {
     /// An object without contents.
     pub(crate) fn empty() -> Result<Pin<UniqueArc<Self>>> {
@@ -147,7 +183,13 @@ impl Transaction {
             sender_euid: None,
             target: TargetName::default(),
             over: AtomicBool::new(false),
+            place: Place::default(),
+            sender: (0, 0),
+            started: 0,
+            taker: AtomicI32::new(0),
+            reply_id: AtomicU32::new(0),
             cargo <- new_spinlock!(Cargo::Nothing, "Transaction::cargo"),
+            _counted: CountedTransaction::new(),
         });
         UniqueArc::pin_init(init, GFP_KERNEL)
     }
@@ -195,7 +237,7 @@ impl Transaction {
         let Some(from) = this.from.clone() else {
             return drop(this.unload());
         };
-        this.conclude(Cargo::Failure(error.code));
+        this.conclude(Cargo::Failure(Outcome(error.code)));
         from.note_failure(ExtendedError::of(id, error));
         // If it serves another call at the moment, it is told when it has answered that.
         if let Ok(wakeup) = from.end_call(&this, WakeMode::Async) {
@@ -214,6 +256,11 @@ impl Transaction {
                 .map(|claim| claim.node().clone()),
             _ => None,
         }
+    }
+
+    /// Notes who sends it, of a oneway message that nobody else knows yet.
+    fn set_sender(self: Pin<&mut Self>, sender: &Thread) {
+        *self.project().sender = (sender.process.pid, sender.tid);
     }
 
     /// Makes the object of an ended call empty, for the next one.

@@ -8,6 +8,7 @@ use crate::{
     defs::Return,
     ffi::link::{Link, Queue, Queued},
     node::{death::Death, Node},
+    stats::CountedNotice,
     thread::{queue::Item, OwnError},
     transaction::Transaction,
 };
@@ -42,6 +43,7 @@ pub(crate) enum Work {
 pub(crate) struct Notice {
     pub(crate) link: Link,
     pub(crate) code: Return,
+    _counted: CountedNotice,
 }
 
 impl Notice {
@@ -51,6 +53,7 @@ impl Notice {
             Self {
                 link: Link::new(),
                 code,
+                _counted: CountedNotice::new(),
             },
             GFP_KERNEL,
         )?)

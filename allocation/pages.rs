@@ -74,6 +74,13 @@ impl Pages {
         self.start
     }
 
+    /// How many pages are resident, and how many could be.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let is_resident = |slot: &&AtomicPtr<bindings::page>| !slot.load(Relaxed).is_null();
+        let resident = self.slots.iter().filter(is_resident).count();
+        (resident, self.slots.len())
+    }
+
     /// Whether the whole mapping is still where it was.
     pub(crate) fn is_mapped(&self) -> bool {
         self.mapped.load(Acquire)

@@ -12,6 +12,7 @@ use core::{
     cell::UnsafeCell,
     ffi::c_void,
     marker::PhantomData,
+    mem::ManuallyDrop,
     ptr::{self, NonNull},
     sync::atomic::{
         AtomicPtr,
@@ -37,6 +38,7 @@ struct Place {
     next: *const Link,
     object: *const c_void,
     kind: u8,
+    mark: u8,
 }
 
 // SAFETY: `home` is atomic and by the invariants `place` is reached only through
@@ -56,6 +58,7 @@ impl Link {
                 next: ptr::null(),
                 object: ptr::null(),
                 kind: 0,
+                mark: 0,
             }),
         }
     }
@@ -88,7 +91,8 @@ pub(crate) unsafe trait Queued: Sized {
     /// # Safety
     ///
     /// The arguments come from one call of [`Queued::into_raw`], for which this
-    /// is the first and only call.
+    /// is the first and only call whose result is dropped or changed. Until then others may
+    /// be looked at, as long as nobody drops or changes that one.
     unsafe fn from_raw(object: *const c_void, kind: u8) -> Self;
 }
 
@@ -138,6 +142,12 @@ impl<W: Queued> Queue<W> {
 
     /// Appends `work`, or gives it back if its object already waits somewhere.
     pub(crate) fn push_back(&mut self, work: W) -> Result<(), W> {
+        self.push_back_marked(work, 0)
+    }
+
+    /// As [`Queue::push_back`], with a mark for [`Queue::visit`] to show.
+    #[inline]
+    pub(crate) fn push_back_marked(&mut self, work: W, mark: u8) -> Result<(), W> {
         let link: *const Link = work.link();
         // SAFETY: `work` owns a reference to the object around `link`.
         let claimed = unsafe { &(*link).home }
@@ -156,6 +166,7 @@ impl<W: Queued> Queue<W> {
                 next: ptr::null(),
                 object,
                 kind,
+                mark,
             };
         }
         match NonNull::new(self.tail.cast_mut()) {
@@ -179,6 +190,31 @@ impl<W: Queued> Queue<W> {
         let head = NonNull::new(self.head.cast_mut())?;
         // SAFETY: The head is in this queue, which we hold, and is not modified.
         Some(unsafe { (*head.as_ref().place.get()).kind })
+    }
+
+    /// Shows `visit` the work behind `after`, or all of it if `after` does not wait here, the
+    /// oldest first, with its mark; until `visit` returns false.
+    pub(crate) fn visit(&self, after: Option<&Link>, mut visit: impl FnMut(&W, u8) -> bool) {
+        let is_here = |link: &&Link| link.home.load(Relaxed) == self.id();
+        let mut next = match after.filter(is_here) {
+            // SAFETY: The link is in this queue, which we hold, so nobody changes it.
+            Some(link) => unsafe { (*link.place.get()).next },
+            None => self.head,
+        };
+        while let Some(link) = NonNull::new(next.cast_mut()) {
+            // SAFETY: As above; members of the list are in this queue.
+            let (object, kind, mark) = unsafe {
+                let place = &*link.as_ref().place.get();
+                next = place.next;
+                (place.object, place.kind, place.mark)
+            };
+            // SAFETY: The pair is from the `into_raw` of `push_back`. The reference stays
+            // with the queue, for this one is never dropped and only lent for looking.
+            let work = ManuallyDrop::new(unsafe { W::from_raw(object, kind) });
+            if !visit(&work, mark) {
+                return;
+            }
+        }
     }
 
     /// Takes the work that is queued here through `link`, if there is any.
@@ -333,6 +369,33 @@ mod tests {
             let left = core::iter::from_fn(|| queue.pop_front().map(|item| item.number()));
             assert_eq!(left.collect::<Vec<_>>(), expected);
         }
+    }
+
+    #[test]
+    fn a_visit_goes_on_behind_where_it_stopped() {
+        let mut queue = Queue::new();
+        let items = [0, 1, 2, 3].map(Item::new);
+        for item in &items {
+            assert!(queue.push_back_marked(item.clone(), 9).is_ok());
+        }
+        let seen = |queue: &Queue<Item>, after: Option<&Link>, most: usize| {
+            let mut seen = alloc::vec::Vec::new();
+            queue.visit(after, |item, mark| {
+                assert_eq!(mark, 9);
+                seen.push(item.number());
+                seen.len() < most
+            });
+            seen
+        };
+        assert_eq!(seen(&queue, None, 2), [0, 1]);
+        assert_eq!(seen(&queue, Some(items[1].link()), 9), [2, 3]);
+        assert!(queue.pop_front().is_some());
+        assert!(queue.pop_front().is_some());
+        // Taken meanwhile, and all before it as well.
+        assert_eq!(seen(&queue, Some(items[1].link()), 9), [2, 3]);
+        assert_eq!(seen(&queue, Some(items[3].link()), 9), []);
+        drop(queue);
+        assert!(items.iter().all(|item| item.holders() == 1));
     }
 
     #[test]

@@ -7,7 +7,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use kernel::{bindings, time::msecs_to_jiffies};
+use kernel::time::msecs_to_jiffies;
+
+use super::time::now;
 
 /// The time in which [`BURST`] messages may be printed, in milliseconds.
 const INTERVAL: u32 = 5000;
@@ -22,8 +24,7 @@ static PRINTED: AtomicU32 = AtomicU32::new(0);
 /// Two CPUs at the border of two intervals may let a few more through; that does no
 /// harm.
 pub(crate) fn may_print() -> bool {
-    // SAFETY: The counter may be read at any time.
-    let now = unsafe { (&raw const bindings::jiffies).read_volatile() };
+    let now = now();
     let start = WINDOW_START.load(Relaxed);
     if now.wrapping_sub(start) > msecs_to_jiffies(INTERVAL) {
         WINDOW_START.store(now, Relaxed);

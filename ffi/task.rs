@@ -162,6 +162,16 @@ pub(crate) fn has_ended(task: &Task) -> bool {
     unsafe { ptr::read_volatile(&raw const (*task).exit_state) != 0 }
 }
 
+/// The nice value of `task` at this moment.
+pub(crate) fn nice_of(task: &Task) -> i32 {
+    /// `DEFAULT_PRIO`: the static priority of a task with nice value 0.
+    const DEFAULT: i32 = 120;
+    // SAFETY: `task` is kept alive by the reference; the value may change meanwhile, and
+    // any value that was there will do.
+    let priority = unsafe { (&raw const (*task.as_ptr()).static_prio).read_volatile() };
+    priority.wrapping_sub(DEFAULT)
+}
+
 /// The thread group id of `task` as the running task's pid namespace sees it; 0
 /// when it is not visible there.
 pub(crate) fn tgid_seen_by_current(task: &Task) -> i32 {

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     ffi::{link::Link, task::WakeMode},
     process::{Process, Sched, Wakeup},
+    stats::CountedDeath,
     thread::Thread,
     work::Work,
 };
@@ -31,6 +32,7 @@ pub(crate) struct Death {
     link: Link,
     holder: Arc<Process>,
     pub(crate) cookie: u64,
+    _counted: CountedDeath,
     state: LockedBy<State, Sched>,
 }
 
@@ -64,6 +66,7 @@ impl Death {
             link: Link::new(),
             holder: holder.clone(),
             cookie,
+            _counted: CountedDeath::new(),
             state: LockedBy::new(&holder.sched, state),
         };
         let death = Arc::new(death, GFP_KERNEL)?;
@@ -127,6 +130,11 @@ impl Death {
                 .insert(place.into_node((self.cookie, key(self)), self.clone()));
         }
         news
+    }
+
+    /// Its state, under the lock of its holder.
+    pub(crate) fn obituary(&self, sched: &Sched) -> Obituary {
+        self.state.access(sched).obituary
     }
 
     /// The handle is gone: nothing is told any more.

@@ -70,6 +70,20 @@ impl Obituary {
         }
     }
 
+    /// What waits to be read, if it is queued.
+    pub(crate) fn news(self) -> Option<News> {
+        match self.phase {
+            Phase::Queued => Some(News::Dead),
+            Phase::Clearing => Some(News::Cleared),
+            _ => None,
+        }
+    }
+
+    /// Whether the holder has said that it wants no more of it.
+    pub(crate) fn is_cleared(self) -> bool {
+        self.cleared
+    }
+
     /// The node has died.
     pub(crate) fn fire(&mut self) -> Queue {
         if self.phase != Phase::Armed {

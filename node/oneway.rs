@@ -38,6 +38,16 @@ impl OnewayQueue {
         next
     }
 
+    /// Whether a message is out.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy
+    }
+
+    /// The messages that wait, to be looked at.
+    pub(crate) fn waiting(&self) -> &WorkQueue {
+        &self.waiting
+    }
+
     /// Takes one waiting message, for the death of the owner.
     pub(crate) fn cancel(&mut self) -> Option<Work> {
         self.waiting.pop_front()

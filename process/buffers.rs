@@ -10,8 +10,10 @@ use crate::{
     debug,
     error::TransactionError,
     grow::{retry, Attempt, Request},
-    range_alloc::{AllocFail, Allocated, GrowRequest, Kind, RangeAlloc, Slot, State},
+    range_alloc::{AllocFail, Allocated, GrowRequest, Kind, Label, RangeAlloc, Slot, State},
 };
+
+mod show;
 
 /// What the space of a buffer is charged to.
 pub(crate) use crate::range_alloc::Kind as BufferKind;
@@ -70,7 +72,7 @@ impl Process {
         started.map_err(|_| EBUSY)
     }
 
-    /// Reserves a buffer and makes its memory resident.
+    /// Reserves a buffer and makes its memory resident. `id` is the transaction's, for logs.
     ///
     /// # Errors
     ///
@@ -78,10 +80,16 @@ impl Process {
     /// with `ENOSPC` if there is no room, or with `ENOMEM`.
     pub(crate) fn allocate(
         self: &Arc<Self>,
+        id: u32,
         layout: Layout,
         kind: BufferKind,
     ) -> Result<Allocation, TransactionError> {
-        let (allocated, pages) = self.reserve(layout.total(), kind)?;
+        let label = Label {
+            id,
+            data: layout.data_size() as u32,
+            offsets: layout.offsets_size() as u32,
+        };
+        let (allocated, pages) = self.reserve(layout.total(), kind, label)?;
         let buffer = Allocation::new(self.clone(), pages, allocated, layout);
         buffer.make_resident().map_err(|error| {
             if error == ENOMEM {
@@ -97,6 +105,7 @@ impl Process {
         &self,
         size: usize,
         kind: Kind,
+        label: Label,
     ) -> Result<(Allocated, Arc<Pages>), TransactionError> {
         retry(|memory| {
             let mut buffers = self.buffers.lock();
@@ -104,7 +113,7 @@ impl Process {
                 return Attempt::Done(Err(TransactionError::dead(ESRCH)));
             };
             buffers.ranges.install(memory);
-            match buffers.ranges.alloc(size, kind) {
+            match buffers.ranges.alloc(size, kind, label) {
                 Ok(allocated) => Attempt::Done(Ok((allocated, pages))),
                 Err(AllocFail::NeedDescriptors(request)) => Attempt::Grow(request),
                 Err(AllocFail::NotMapped) => Attempt::Done(Err(TransactionError::dead(ESRCH))),

@@ -22,7 +22,12 @@ use crate::{
     id_pool::{self, IdPool, Keep},
     node::{death::Death, Node, NodeClaim},
     slot_table::{self, SlotTable, Slots},
+    stats::CountedHandle,
 };
+
+mod show;
+
+pub(crate) use self::show::HandleView;
 
 /// Handles in one allocation.
 const CHUNK: usize = 64;
@@ -53,6 +58,7 @@ pub(super) struct Handle {
     pub(super) weak_claim: NodeClaim,
     /// The notification that was asked for; at most one.
     pub(super) death: Option<Arc<Death>>,
+    _counted: CountedHandle,
 }
 
 impl Drop for Handle {
@@ -179,6 +185,7 @@ impl HandleTable {
             strong_claim,
             weak_claim: new.weak_claim,
             death: None,
+            _counted: CountedHandle::new(),
         };
         // The slot is there and empty: `take_id` has just seen to that.
         let _ = self.entries.set(id, handle);

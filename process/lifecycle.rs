@@ -13,12 +13,14 @@ use kernel::{
 };
 
 use super::Process;
-use crate::{context::Context, ffi::task::Current};
+use crate::{context::Context, ffi::task::Current, registry};
 
 impl Process {
     /// `open(2)`. `cred` are the credentials of the opener.
     pub(crate) fn open(context: ArcBorrow<'_, Context>, cred: &Credential) -> Result<Arc<Self>> {
-        Process::new(context, cred)
+        let process = Process::new(context, cred)?;
+        registry::enter(&process)?;
+        Ok(process)
     }
 
     /// One of the descriptors of the file is closed: lets all threads return once, so
@@ -73,6 +75,7 @@ impl Process {
         self.end_buffers();
         self.end_handles();
         self.end_told_deaths();
+        registry::leave(&self);
     }
 
     fn end_todo(&self) {

@@ -165,6 +165,21 @@ impl Sched {
         }
     }
 
+    /// The work that no thread has taken yet, to be looked at.
+    pub(crate) fn todo(&self) -> &WorkQueue {
+        &self.todo
+    }
+
+    /// How many threads wait for work.
+    pub(super) fn ready_threads(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// How many threads there are.
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// Whether a thread waits for work.
     pub(crate) fn has_ready_thread(&self) -> bool {
         !self.ready.is_empty()

@@ -7,6 +7,7 @@ use kernel::{prelude::*, rbtree::RBTreeNode, sync::Arc};
 use super::Process;
 use crate::{
     ffi::task::{has_ended, Current},
+    stats::{Counters, Kept},
     thread::Thread,
 };
 
@@ -104,7 +105,11 @@ impl Process {
             // Its id may be used again, and be in the table for another task.
             let known = threads.get(&thread.tid);
             let is_known = known.is_some_and(|known| Arc::ptr_eq(known, thread));
-            is_known.then(|| threads.remove_node(&thread.tid)).flatten()
+            let entry = is_known.then(|| threads.remove_node(&thread.tid)).flatten();
+            if entry.is_some() {
+                self.counters.absorb(&thread.counters);
+            }
+            entry
         };
         if entry.is_some() {
             self.sched.lock().uncount_thread();
@@ -130,6 +135,20 @@ impl Process {
         let cursor = threads.cursor_lower_bound(&tid)?;
         let (_, thread) = cursor.current();
         Some(thread.clone())
+    }
+
+    /// Adds what all threads of the process, ended ones included, have counted. Returns
+    /// what they keep.
+    ///
+    /// A thread that ends at the same time may be counted twice or not at all.
+    pub(crate) fn add_counters_to(&self, sum: &Counters) -> Kept {
+        let mut kept = Kept::default();
+        self.for_each_thread(|thread| {
+            sum.absorb(&thread.counters);
+            kept.add(thread.kept());
+        });
+        sum.absorb(&self.counters);
+        kept
     }
 
     /// Ends all threads, at the end of the process.

@@ -6,7 +6,10 @@
 //! outside of the mapping, which the receiver can read and the shrinker can empty. They
 //! refer to each other by position, not by address.
 
-use super::index::{spread, Entries, NONE};
+use super::{
+    index::{spread, Entries, NONE},
+    Label,
+};
 use crate::chunked::{ChunkRequest, Chunked, Storage};
 
 /// What a range is used for.
@@ -47,6 +50,7 @@ pub(super) struct Descriptor<T> {
     bucket: u32,
     /// Whom a oneway buffer is charged to, [`NONE`] for others.
     pub(super) sender: u32,
+    pub(super) label: Label,
     pub(super) state: State,
     /// What the driver keeps with the buffer.
     pub(super) payload: Option<T>,
@@ -78,6 +82,7 @@ pub(super) fn allocate<T, const N: usize>(
         back: NONE,
         bucket: NONE,
         sender: NONE,
+        label: Label::default(),
         state: State::Spare,
         payload: None,
     })

@@ -24,7 +24,7 @@ fn mapped(size: usize) -> Alloc {
 /// Allocates as the driver does, growing when asked to.
 fn get(alloc: &mut Alloc, size: usize, kind: Kind) -> Result<Allocated, AllocFail<u64, 32>> {
     loop {
-        match alloc.alloc(size, kind) {
+        match alloc.alloc(size, kind, Label::default()) {
             Err(AllocFail::NeedDescriptors(request)) => {
                 alloc.install(&mut request.allocate().ok());
             }
@@ -78,7 +78,7 @@ mod cases {
     fn without_mapping_nothing_works() {
         let mut alloc = Alloc::new();
         assert!(matches!(
-            alloc.alloc(8, Kind::Sync),
+            alloc.alloc(8, Kind::Sync, Label::default()),
             Err(AllocFail::NotMapped)
         ));
         assert_eq!(alloc.begin_free_by_offset(0), Err(FreeError::NotFound));
@@ -361,7 +361,7 @@ mod cases {
         let mut alloc = mapped(64 << 10);
         let mut slots = Vec::new();
         let request = loop {
-            match alloc.alloc(8, Kind::Sync) {
+            match alloc.alloc(8, Kind::Sync, Label::default()) {
                 Err(AllocFail::NeedDescriptors(request)) => break request,
                 result => slots.push(result.unwrap().slot),
             }
@@ -372,7 +372,7 @@ mod cases {
         alloc.install(&mut request.allocate().ok());
         assert_eq!(alloc.descriptors(), 64);
         for _ in 1..64 {
-            assert!(alloc.alloc(8, Kind::Sync).is_ok());
+            assert!(alloc.alloc(8, Kind::Sync, Label::default()).is_ok());
         }
         check(&alloc);
     }
@@ -381,7 +381,7 @@ mod cases {
     fn outdated_memory_is_given_back() {
         let mut alloc = mapped(64 << 10);
         let request = loop {
-            match alloc.alloc(8, Kind::Sync) {
+            match alloc.alloc(8, Kind::Sync, Label::default()) {
                 Err(AllocFail::NeedDescriptors(request)) => break request,
                 result => drop(result.unwrap()),
             }
@@ -398,7 +398,7 @@ mod cases {
     fn without_memory_nothing_changes() {
         let mut alloc = mapped(64 << 10);
         let request = loop {
-            match alloc.alloc(8, Kind::Sync) {
+            match alloc.alloc(8, Kind::Sync, Label::default()) {
                 Err(AllocFail::NeedDescriptors(request)) => break request,
                 result => drop(result.unwrap()),
             }

@@ -17,6 +17,17 @@ pub(crate) enum Kind {
     },
 }
 
+/// What logs say of a buffer. Means nothing to the allocator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Label {
+    /// The transaction that the buffer was made for.
+    pub(crate) id: u32,
+    /// Bytes of data in it.
+    pub(crate) data: u32,
+    /// Bytes of offsets in it.
+    pub(crate) offsets: u32,
+}
+
 /// A buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {

@@ -2,7 +2,7 @@
 
 //! Walking over all ranges: teardown, the shrinker, and the state log.
 
-use super::{slot_of, RangeAlloc, Slot, State};
+use super::{slot_of, Label, RangeAlloc, Slot, State};
 use core::ops::Range;
 
 /// Buffers in order of address; see [`RangeAlloc::iter`].
@@ -49,6 +49,14 @@ impl<T, const N: usize> Iterator for IdleRanges<'_, T, N> {
 }
 
 impl<T, const N: usize> RangeAlloc<T, N> {
+    /// The buffer with this index, if it is one. So all buffers can be seen in pieces, by
+    /// counting up to [`RangeAlloc::descriptors`], in no order.
+    pub(crate) fn labelled(&self, index: u32) -> Option<(Slot, State, Label)> {
+        let range = self.ranges.buffer(index)?;
+        let slot = slot_of(index, range.offset, range.size);
+        Some((slot, range.state, range.label))
+    }
+
     /// All buffers with state and payload, in order of address.
     pub(crate) fn iter(&self) -> Iter<'_, T, N> {
         Iter {

@@ -109,7 +109,9 @@ impl Thread {
 
     fn command(self: &Arc<Self>, reader: &mut CommandReader) -> Result {
         let process = &self.process;
-        match Command(reader.read()?) {
+        let command = Command(reader.read()?);
+        self.counters.command(command);
+        match command {
             Command::TRANSACTION => {
                 let data: binder_transaction_data = reader.read()?;
                 self.send(&TransactionData::new(data, 0));
@@ -153,6 +155,7 @@ impl Thread {
             Command::ENTER_LOOPER => self.enter_looper(),
             Command::EXIT_LOOPER => self.inner.lock().looper.exit(),
             Command(unknown) => {
+                self.counters.no_command(command);
                 debug::user_error!("unknown command {unknown:#x}");
                 return Err(EINVAL);
             }

@@ -24,6 +24,7 @@ impl Thread {
         drop(entry);
         self.end_stack();
         self.cancel_queue();
+        self.drop_spare();
         self.notify_poll();
     }
 

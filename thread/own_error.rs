@@ -21,7 +21,7 @@ use crate::{
 /// A failure, or the place for one.
 pub(crate) struct OwnError {
     pub(crate) link: Link,
-    pub(super) code: Return,
+    pub(crate) code: Return,
     /// What `BR_ERROR` carries: an errno, negative.
     pub(super) errno: i32,
 }
@@ -81,7 +81,9 @@ impl Thread {
 
     /// The thread's own command failed, and has no return of its own for that.
     pub(super) fn set_errno(&self, error: Error) {
-        self.inner.lock().push_error(Return::ERROR, error.to_errno());
+        self.inner
+            .lock()
+            .push_error(Return::ERROR, error.to_errno());
         self.stop_writing();
     }
 

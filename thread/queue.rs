@@ -14,6 +14,9 @@
 
 use crate::ffi::link::{Queue, Queued};
 
+/// The mark of an item in the queue that was pushed deferred.
+pub(crate) const DEFERRED: u8 = 1;
+
 /// What can wait for a thread.
 pub(crate) trait Item: Queued {
     /// Whether the thread has to serve it: it stands above all calls that the thread
@@ -57,7 +60,7 @@ impl<W: Item> LocalQueue<W> {
 
     /// Appends an item that waits for another reason to return. Never a request.
     pub(crate) fn push_deferred(&mut self, work: W) -> Result<(), W> {
-        self.items.push_back(work)
+        self.items.push_back_marked(work, DEFERRED)
     }
 
     /// Takes the oldest item, deferred or not.
@@ -70,6 +73,12 @@ impl<W: Item> LocalQueue<W> {
             self.requests = self.requests.saturating_sub(1);
         }
         work
+    }
+
+    /// The items, to be looked at. Those that were pushed deferred have the mark
+    /// [`DEFERRED`].
+    pub(crate) fn items(&self) -> &Queue<W> {
+        &self.items
     }
 
     /// Whether there is a reason to return.

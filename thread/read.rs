@@ -46,7 +46,7 @@ impl Thread {
         consumed: u64,
         blocking: Blocking,
     ) -> Result<u64> {
-        let mut writer = ReturnWriter::new(buffer, size, consumed)?;
+        let mut writer = ReturnWriter::new(buffer, size, consumed, &self.counters)?;
         self.fill(&mut writer, blocking)?;
         writer.flush()?;
         if self.should_spawn() {
@@ -58,7 +58,7 @@ impl Thread {
         Ok(writer.consumed())
     }
 
-    fn fill(self: &Arc<Self>, writer: &mut ReturnWriter, blocking: Blocking) -> Result {
+    fn fill(self: &Arc<Self>, writer: &mut ReturnWriter<'_>, blocking: Blocking) -> Result {
         let mut process = self.prepare_read()?;
         let mut done = None;
         loop {
@@ -109,7 +109,7 @@ impl Thread {
     }
 
     /// The thread's own last command failed.
-    fn deliver_error(&self, error: KBox<OwnError>, writer: &mut ReturnWriter) -> Result<Flow> {
+    fn deliver_error(&self, error: KBox<OwnError>, writer: &mut ReturnWriter<'_>) -> Result<Flow> {
         let (code, errno) = (error.code, error.errno);
         self.error_read(error);
         writer.put_code(code)?;
@@ -121,14 +121,14 @@ impl Thread {
 
     /// Whether a non-blocking read that found nothing is a success: the thread was
     /// asked to return, or there is something that does not fit.
-    fn may_return_nothing(&self, writer: &ReturnWriter) -> bool {
+    fn may_return_nothing(&self, writer: &ReturnWriter<'_>) -> bool {
         self.return_now.load(Relaxed) || (!writer.has_room() && self.has_work())
     }
 
     fn deliver(
         self: &Arc<Self>,
         work: Work,
-        writer: &mut ReturnWriter,
+        writer: &mut ReturnWriter<'_>,
         done: &mut Option<KBox<Notice>>,
     ) -> Result<Flow> {
         match work {
@@ -162,7 +162,7 @@ impl Thread {
 }
 
 /// Tells that an object has died, which ends the read, or that the interest in it has.
-fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter) -> Result<Flow> {
+fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter<'_>) -> Result<Flow> {
     writer.make_room()?;
     match death.read() {
         News::Dead => {
@@ -179,7 +179,7 @@ fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter) -> Result<Flow> 
 
 /// Tells the owner of `node` what changed. Several messages may be needed, and always
 /// come in this order. They fit in the room of the largest item.
-fn deliver_node(node: &Arc<Node>, writer: &mut ReturnWriter) -> Result<Flow> {
+fn deliver_node(node: &Arc<Node>, writer: &mut ReturnWriter<'_>) -> Result<Flow> {
     writer.make_room()?;
     let Actions {
         increfs,

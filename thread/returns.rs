@@ -10,6 +10,7 @@ use crate::{
         abi::binder_transaction_data_secctx,
         user::{self, Window},
     },
+    stats::Counters,
 };
 
 /// Room an item may need: the largest return and its code. A read takes nothing from
@@ -24,22 +25,28 @@ const WINDOW: usize = 128;
 /// # Invariants
 ///
 /// `done` and the length of the window together are at most `size`.
-pub(crate) struct ReturnWriter {
+pub(crate) struct ReturnWriter<'a> {
     buffer: u64,
     size: u64,
     /// Bytes of the buffer that are written.
     done: u64,
     items: usize,
     window: Window<WINDOW>,
+    counters: &'a Counters,
 }
 
-impl ReturnWriter {
+impl<'a> ReturnWriter<'a> {
     /// A writer for the part of a read buffer that is not `consumed`.
     ///
     /// At the very start of a buffer comes a `BR_NOOP`, which can become
     /// `BR_SPAWN_LOOPER` later. Fails with `EFAULT` if there is no room for it, or if
     /// more is consumed than there is.
-    pub(crate) fn new(buffer: u64, size: u64, consumed: u64) -> Result<Self> {
+    pub(crate) fn new(
+        buffer: u64,
+        size: u64,
+        consumed: u64,
+        counters: &'a Counters,
+    ) -> Result<Self> {
         if consumed > size {
             return Err(EFAULT);
         }
@@ -60,6 +67,7 @@ impl ReturnWriter {
             done,
             items: 0,
             window: Window::new(),
+            counters,
         })
     }
 
@@ -82,6 +90,7 @@ impl ReturnWriter {
     /// Adds an item without payload.
     pub(crate) fn put_code(&mut self, code: Return) -> Result {
         self.items = self.items.saturating_add(1);
+        self.counters.returned(code);
         self.put(&code.0)
     }
 
@@ -126,7 +135,9 @@ impl ReturnWriter {
 
     /// Replaces the first word of the buffer, the `BR_NOOP`.
     pub(crate) fn replace_first(&mut self, code: Return) -> Result {
-        user::write(self.buffer, &code.0)
+        user::write(self.buffer, &code.0)?;
+        self.counters.returned(code);
+        Ok(())
     }
 
     /// How much of the buffer is used, after [`ReturnWriter::flush`].

@@ -13,6 +13,7 @@ use crate::{
     defs::Return,
     error::{ExtendedError, TransactionError},
     ffi::work::REQUEST,
+    stats::Kept,
     transaction::{NewTransaction, Transaction},
     work::Notice,
 };
@@ -126,6 +127,21 @@ impl Thread {
             let surplus = self.inner.lock().spare.transaction.replace(call);
             drop(surplus);
         }
+    }
+
+    /// What the thread keeps for its next commands.
+    pub(crate) fn kept(&self) -> Kept {
+        let inner = self.inner.lock();
+        Kept {
+            transactions: inner.spare.transaction.is_some().into(),
+            notices: inner.spare.notice.is_some().into(),
+        }
+    }
+
+    /// Lets go of what is kept, at the end of the thread.
+    pub(super) fn drop_spare(&self) {
+        let spare = core::mem::take(&mut self.inner.lock().spare);
+        drop(spare);
     }
 
     /// Makes room for one more transaction in the stack, if there is none.

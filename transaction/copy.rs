@@ -22,6 +22,8 @@ pub(super) struct Terms {
     pub(super) accepts_files: bool,
     /// What the space is charged to.
     pub(super) kind: BufferKind,
+    /// The id of the transaction, for logs.
+    pub(super) id: u32,
 }
 
 impl Thread {
@@ -45,7 +47,7 @@ impl Thread {
             BadLayout::Invalid => EINVAL,
             BadLayout::TooLarge => ENOSPC,
         })?;
-        let mut buffer = to.allocate(layout, terms.kind)?;
+        let mut buffer = to.allocate(terms.id, layout, terms.kind)?;
         // From here on a failure wipes what it leaves behind as well.
         buffer.contents().clear = data.flags.has(TransactionFlags::CLEAR_BUF);
         if layout.offsets_size() == 0 {

@@ -2,9 +2,11 @@
 
 //! Delivery: a transaction reaches the thread that reads it.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::{prelude::*, sync::Arc, task::Kuid};
 
-use super::{Cargo, Reply, Transaction};
+use super::{Cargo, Outcome, Reply, Transaction};
 use crate::{
     allocation::{files::ArrivedFiles, Allocation},
     defs::Return,
@@ -26,7 +28,7 @@ impl Thread {
     pub(crate) fn receive_request(
         self: &Arc<Self>,
         request: Arc<Transaction>,
-        writer: &mut ReturnWriter,
+        writer: &mut ReturnWriter<'_>,
     ) -> Result<Flow> {
         let Cargo::Buffer(mut buffer) = request.unload() else {
             return Ok(Flow::Continue);
@@ -72,11 +74,11 @@ impl Thread {
     pub(crate) fn receive_response(
         self: &Arc<Self>,
         response: Arc<Transaction>,
-        writer: &mut ReturnWriter,
+        writer: &mut ReturnWriter<'_>,
     ) -> Result<Flow> {
         match response.unload() {
             Cargo::Reply(reply) => self.receive_reply(response, reply, writer),
-            Cargo::Failure(code) => {
+            Cargo::Failure(Outcome(code)) => {
                 self.recycle_transaction(response);
                 writer.put_code(code)?;
                 Ok(Flow::Continue)
@@ -89,7 +91,7 @@ impl Thread {
         self: &Arc<Self>,
         call: Arc<Transaction>,
         reply: Reply,
-        writer: &mut ReturnWriter,
+        writer: &mut ReturnWriter<'_>,
     ) -> Result<Flow> {
         let Reply {
             mut buffer,
@@ -116,6 +118,7 @@ impl Thread {
 
     /// Puts a call on the stack that this thread now serves. Room was made before the read.
     fn start_serving(&self, call: Arc<Transaction>) {
+        call.taker.store(self.tid, Relaxed);
         let unplaced = self.inner.lock().stack.push_within_capacity(call);
         drop(unplaced);
     }
@@ -151,7 +154,7 @@ fn locate(data: &mut binder_transaction_data, buffer: &Allocation) {
 }
 
 fn write_request(
-    writer: &mut ReturnWriter,
+    writer: &mut ReturnWriter<'_>,
     transaction_data: binder_transaction_data,
     buffer: &Allocation,
 ) -> Result {

@@ -2,9 +2,15 @@
 
 //! `BC_REPLY`: a thread answers the call it serves.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::{prelude::*, sync::Arc, task::Kuid};
 
-use super::{copy::Terms, next_id, Cargo, Reply, Transaction, TransactionData};
+use super::{
+    copy::Terms,
+    log::{Destination, Kind},
+    next_id, Cargo, Reply, Transaction, TransactionData,
+};
 use crate::{
     defs::{Return, TransactionFlags},
     error::TransactionError,
@@ -34,12 +40,16 @@ impl Thread {
                 is_reply: true,
                 ..Default::default()
             };
+            self.log_failure(id, Kind::Reply, data, Destination::default(), error);
             reports::report(self, data, route, error.code);
             return self.set_error(id, error);
         };
         match notice {
             Ok(notice) => self.reply_to(call, id, notice, data),
-            Err(error) => self.give_up(call, id, error.into()),
+            Err(error) => {
+                self.log_failure(id, Kind::Reply, data, destination(&call), error.into());
+                self.give_up(call, id, error.into());
+            }
         }
     }
 
@@ -50,14 +60,17 @@ impl Thread {
         notice: KBox<Notice>,
         data: &TransactionData,
     ) {
-        match self.make_reply(&call, data) {
+        match self.make_reply(&call, id, data) {
             Ok(reply) => {
+                call.reply_id.store(id, Relaxed);
+                self.log(id, Kind::Reply, data, destination(&call));
                 call.conclude(Cargo::Reply(reply));
                 let below = self.complete_call(notice, Completion::of(data.flags));
                 hand_back(call);
                 self.settle(below);
             }
             Err(error) => {
+                self.log_failure(id, Kind::Reply, data, destination(&call), error);
                 reports::report(self, data, route(&call), error.code);
                 self.recycle_notice(notice);
                 self.give_up(call, id, error);
@@ -83,6 +96,7 @@ impl Thread {
     fn make_reply(
         &self,
         call: &Transaction,
+        id: u32,
         data: &TransactionData,
     ) -> Result<Reply, TransactionError> {
         // Only oneway messages have no sender, and they are in no stack.
@@ -91,6 +105,7 @@ impl Thread {
         let terms = Terms {
             accepts_files: call.flags.has(TransactionFlags::ACCEPT_FDS),
             kind: BufferKind::Sync,
+            id,
         };
         let buffer = self.copy_transaction(data, &from.process, &terms, &[])?;
         let (code, flags, sender_euid) = (data.code, data.flags, Kuid::current_euid());
@@ -150,6 +165,18 @@ impl Completion {
             Self::Immediate
         }
     }
+}
+
+/// Where the reply to `call` goes, for the log.
+#[inline]
+fn destination(call: &Transaction) -> Destination {
+    call.from
+        .as_ref()
+        .map_or(Destination::default(), |from| Destination {
+            pid: from.process.pid,
+            tid: from.tid,
+            node: 0,
+        })
 }
 
 /// Where the reply to `call` goes, for a report.

@@ -2,20 +2,23 @@
 
 //! `BC_TRANSACTION`: a call or a oneway message leaves its sender.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel::{prelude::*, sync::Arc, task::Kuid};
 
 use super::{
     chain::{Chain, Waiting},
     copy::Terms,
+    log::{Destination, Kind},
     next_id, security,
     security::SenderContext,
-    Cargo, TargetName, Transaction, TransactionData,
+    Cargo, Place, TargetName, Transaction, TransactionData,
 };
 use crate::{
     allocation::{accepts_files, Allocation},
     defs::{NodeFlags, Return, TransactionFlags},
     error::TransactionError,
-    ffi::task::WakeMode,
+    ffi::{task::WakeMode, time::now},
     node::NodeClaim,
     process::{BufferKind, Process, Wakeup},
     reports::{self, Route},
@@ -40,8 +43,16 @@ impl Thread {
     pub(crate) fn send(self: &Arc<Self>, data: &TransactionData) {
         let id = next_id();
         let mut route = Route::default();
+        let mut to = Destination::default();
+        let kind = if data.flags.has(TransactionFlags::ONE_WAY) {
+            Kind::Oneway
+        } else {
+            Kind::Call
+        };
         let result = self.find_target(data).and_then(|target| {
             route.to_pid = Some(target.node().owner.pid);
+            to.pid = target.node().owner.pid;
+            to.node = target.node().id;
             if data.flags.has(TransactionFlags::ONE_WAY) {
                 self.send_oneway(id, data, target)
             } else {
@@ -49,11 +60,13 @@ impl Thread {
             }
         });
         match result {
-            Ok(None) => {}
+            Ok(None) => self.log(id, kind, data, to),
             Ok(Some(Warning::Spam)) => {
+                self.log(id, kind, data, to);
                 reports::report(self, data, route, Return::ONEWAY_SPAM_SUSPECT)
             }
             Err(error) => {
+                self.log_failure(id, kind, data, to, error);
                 reports::report(self, data, route, error.code);
                 self.set_error(id, error);
             }
@@ -73,7 +86,7 @@ impl Thread {
         let kind = BufferKind::Oneway {
             sender: self.process.pid,
         };
-        let mut buffer = self.fill_buffer(data, target, kind)?;
+        let mut buffer = self.fill_buffer(id, data, target, kind)?;
         buffer.contents().blocks_oneway = true;
         let warning = buffer.is_spam.then_some(Warning::Spam);
         notice.code = if buffer.is_spam && self.process.wants_spam_reports() {
@@ -84,6 +97,7 @@ impl Thread {
         transaction
             .as_mut()
             .prepare(id, data, None, Chain::default(), buffer);
+        transaction.as_mut().set_sender(self);
         submit_oneway(transaction.into(), &owner)?;
         self.push_notice(notice);
         Ok(warning)
@@ -102,7 +116,7 @@ impl Thread {
             notice,
             mut transaction,
         } = self.begin_call(id)?;
-        let buffer = self.fill_buffer(data, target, BufferKind::Sync)?;
+        let buffer = self.fill_buffer(id, data, target, BufferKind::Sync)?;
         let chain = Chain::behind(outer);
         let nearest = chain.nearest_thread(&owner);
         transaction
@@ -132,8 +146,10 @@ impl Thread {
     }
 
     /// Makes the buffer in the target's process; it holds the target from then on.
+    #[inline(always)]
     fn fill_buffer(
         &self,
+        id: u32,
         data: &TransactionData,
         target: NodeClaim,
         kind: BufferKind,
@@ -148,6 +164,7 @@ impl Thread {
         let terms = Terms {
             accepts_files: accepts_files(flags),
             kind,
+            id,
         };
         let mut buffer = self.copy_transaction(data, &owner, &terms, context.bytes())?;
         buffer.contents().target = Some(target);
@@ -223,7 +240,12 @@ impl Transaction {
         let target = target.map(|node| TargetName {
             ptr: node.ptr,
             cookie: node.cookie,
+            id: node.id,
         });
+        let place = Place {
+            pid: buffer.process.pid,
+            offset: buffer.offset(),
+        };
         let this = self.project();
         *this.id = id;
         *this.from = from;
@@ -232,6 +254,9 @@ impl Transaction {
         *this.flags = data.flags;
         *this.sender_euid = Some(Kuid::current_euid());
         *this.target = target.unwrap_or_default();
+        *this.place = place;
+        *this.started = now();
+        this.taker.store(0, Relaxed);
         *this.cargo.lock() = Cargo::Buffer(buffer);
     }
 }

@@ -7,7 +7,7 @@
 use crate::{
     grow::Request,
     id_pool::{IdPool, Keep},
-    range_alloc::{AllocFail, GrowRequest, Kind, RangeAlloc},
+    range_alloc::{AllocFail, GrowRequest, Kind, Label, RangeAlloc},
     slot_table::SlotTable,
     testing::Rng,
 };
@@ -190,7 +190,7 @@ impl Ranges for RangeAlloc<u64> {
     #[inline]
     fn take(&mut self, size: usize) -> Option<(u32, usize)> {
         loop {
-            match self.alloc(size, Kind::Sync) {
+            match self.alloc(size, Kind::Sync, Label::default()) {
                 Ok(new) => return Some((new.slot.index, new.slot.offset)),
                 Err(AllocFail::NeedDescriptors(request)) => {
                     self.install(&mut request.allocate().ok());
