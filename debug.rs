@@ -19,3 +19,16 @@ macro_rules! user_error {
 }
 
 pub(crate) use user_error;
+
+/// Warns once, with a trace, of a state that the driver's own rules exclude. Not to be used
+/// under a lock.
+macro_rules! warn_once {
+    ($message:literal) => {{
+        static TOLD: ::core::sync::atomic::AtomicBool = ::core::sync::atomic::AtomicBool::new(false);
+        if !TOLD.swap(true, ::core::sync::atomic::Ordering::Relaxed) {
+            ::kernel::pr_err!("{}\n", $message);
+            ::kernel::warn_on!(true);
+        }
+    }};
+}
+pub(crate) use warn_once;

@@ -39,6 +39,8 @@ mod chunked;
 #[allow(dead_code)]
 mod id_pool;
 #[allow(dead_code)]
+mod id_table;
+#[allow(dead_code)]
 mod range_alloc;
 #[allow(dead_code)]
 mod slot_table;

@@ -379,7 +379,7 @@ mod tests {
             assert!(queue.push_back_marked(item.clone(), 9).is_ok());
         }
         let seen = |queue: &Queue<Item>, after: Option<&Link>, most: usize| {
-            let mut seen = alloc::vec::Vec::new();
+            let mut seen = Vec::new();
             queue.visit(after, |item, mark| {
                 assert_eq!(mark, 9);
                 seen.push(item.number());
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(seen(&queue, Some(items[1].link()), 9), [2, 3]);
         assert_eq!(seen(&queue, Some(items[3].link()), 9), []);
         drop(queue);
-        assert!(items.iter().all(|item| item.holders() == 1));
+        assert!(items.into_iter().all(Item::is_last));
     }
 
     #[test]

@@ -19,9 +19,10 @@ use crate::{
     defs::Strength,
     error::TransactionError,
     grow::{give_back, retry, Attempt, Request},
-    id_pool::{self, IdPool, Keep},
+    id_pool,
+    id_table::{Agreement, IdTable, Lack},
     node::{death::Death, Node, NodeClaim},
-    slot_table::{self, SlotTable, Slots},
+    slot_table::{self, Slots},
     stats::CountedHandle,
 };
 
@@ -36,11 +37,9 @@ const CHUNK: usize = 64;
 ///
 /// # Invariants
 ///
-/// A number is taken in `ids` if and only if it is occupied in `entries`, and then
-/// `by_node` leads from its node to it.
+/// `by_node` leads from the node of each entry to its number.
 pub(crate) struct HandleTable {
-    ids: IdPool,
-    entries: SlotTable<Handle, CHUNK>,
+    entries: IdTable<Handle, CHUNK>,
     by_node: RBTree<usize, u32>,
     dead: bool,
 }
@@ -71,7 +70,13 @@ impl Drop for Handle {
 }
 
 /// What a removed handle leaves behind, to be dropped after unlocking.
-type Removed = (Option<Handle>, Option<RBTreeNode<usize, u32>>);
+#[derive(Default)]
+struct Removed {
+    handle: Option<Handle>,
+    _by_node: Option<RBTreeNode<usize, u32>>,
+    /// The table was in disorder.
+    is_retired: bool,
+}
 
 /// What a new handle needs before the table can take it.
 enum Need {
@@ -110,8 +115,7 @@ impl Request for Need {
 impl HandleTable {
     pub(super) fn new() -> Self {
         Self {
-            ids: IdPool::new(),
-            entries: SlotTable::new(),
+            entries: IdTable::new(),
             by_node: RBTree::new(),
             dead: false,
         }
@@ -151,21 +155,7 @@ impl HandleTable {
         }
     }
 
-    /// Takes the lowest free number that is at least `lowest`, with room for its entry.
-    fn take_id(&mut self, lowest: u32) -> core::result::Result<u32, Option<Need>> {
-        let Some(id) = self.ids.find(lowest) else {
-            return Err(self.ids.grow_request().map(Need::Ids));
-        };
-        if id as usize >= self.entries.capacity() {
-            return Err(self.entries.grow_request().map(Need::Slots));
-        }
-        if self.ids.reserve(id).is_err() {
-            return Err(None);
-        }
-        Ok(id)
-    }
-
-    /// Makes a handle; the id is reserved and its entry has room. Gives the claim back
+    /// Makes a handle; the number is free and its entry has room. Gives the claim back
     /// if the handle has no use for it.
     fn occupy(
         &mut self,
@@ -187,7 +177,7 @@ impl HandleTable {
             death: None,
             _counted: CountedHandle::new(),
         };
-        // The slot is there and empty: `take_id` has just seen to that.
+        // The number is free and has its slot: it was just found, under this lock.
         let _ = self.entries.set(id, handle);
         self.by_node.insert(new.by_node.into_node(key, id));
         surplus
@@ -197,13 +187,17 @@ impl HandleTable {
     fn remove_if_unused(&mut self, handle: u32) -> Removed {
         let is_used = |entry: &Handle| entry.strong != 0 || entry.weak != 0;
         if self.entries.get(handle).is_none_or(is_used) {
-            return (None, None);
+            return Removed::default();
         }
-        let entry = self.entries.take(handle);
-        let node = entry.as_ref().map(|entry| key(entry.weak_claim.node()));
-        let link = node.and_then(|node| self.by_node.remove_node(&node));
-        let _ = self.ids.release(handle);
-        (entry, link)
+        let Some(removed) = self.entries.remove(handle) else {
+            return Removed::default();
+        };
+        let node = key(removed.value.weak_claim.node());
+        Removed {
+            handle: Some(removed.value),
+            _by_node: self.by_node.remove_node(&node),
+            is_retired: removed.agreement == Agreement::Retired,
+        }
     }
 }
 
@@ -229,8 +223,8 @@ impl Process {
         let mut claim = Some(claim);
         let mut new = None;
         // Filled under the lock, dropped after it.
-        let mut surplus = None;
-        retry(|memory| {
+        let (mut surplus, mut stray) = (None, None);
+        let handle = retry(|memory| {
             let mut table = self.handles.lock();
             if table.dead {
                 return Attempt::Done(Err(ESRCH));
@@ -246,17 +240,26 @@ impl Process {
             if new.is_none() {
                 return Attempt::Grow(Need::Entry(node.clone()));
             }
-            let id = match table.take_id(lowest) {
+            let id = match table.entries.find(lowest) {
                 Ok(id) => id,
-                Err(Some(need)) => return Attempt::Grow(need),
-                Err(None) => return Attempt::Done(Err(ENOMEM)),
+                Err(Lack::Ids(request)) => return Attempt::Grow(Need::Ids(request)),
+                Err(Lack::Slots(request)) => return Attempt::Grow(Need::Slots(request)),
+                Err(Lack::Full) => return Attempt::Done(Err(ENOMEM)),
+                Err(Lack::Retired(handle)) => {
+                    stray = Some(handle);
+                    return Attempt::Done(Err(EINVAL));
+                }
             };
             if let (Some(new), Some(claim)) = (new.take(), claim.take()) {
                 surplus = table.occupy(id, new, claim, strength);
             }
             Attempt::Done(Ok(id))
         })
-        .map_err(|_| ENOMEM)?
+        .map_err(|_| ENOMEM)?;
+        if stray.is_some() {
+            debug::warn_once!("a handle was in use that the table of numbers did not know");
+        }
+        handle
     }
 
     /// `BC_INCREFS`, `BC_ACQUIRE`: one more count on a handle.
@@ -309,11 +312,14 @@ impl Process {
     /// space has dropped itself, or whose process has ended.
     pub(crate) fn drop_count(&self, handle: u32, strength: Strength) -> Option<()> {
         let (claim, removed) = self.take_count(handle, strength)?;
-        let was_removed = removed.0.is_some();
+        let (was_removed, is_retired) = (removed.handle.is_some(), removed.is_retired);
         drop((claim, removed));
         if was_removed {
-            give_back(|| self.handles.lock().ids.shrink(Keep::OneSpare));
-            give_back(|| self.handles.lock().shrink_entries());
+            give_back(|| self.handles.lock().entries.shrink_ids());
+            give_back(|| self.handles.lock().entries.shrink_slots());
+        }
+        if is_retired {
+            debug::warn_once!("a handle was in use that the table of numbers had free");
         }
         Some(())
     }
@@ -353,46 +359,36 @@ impl Process {
 
     /// Drops all handles, at the end of the process.
     pub(super) fn end_handles(&self) {
-        self.handles.lock().dead = true;
-        while let Some(removed) = self.pop_handle() {
-            drop(removed);
+        let by_node = {
+            let mut table = self.handles.lock();
+            table.dead = true;
+            core::mem::replace(&mut table.by_node, RBTree::new())
+        };
+        drop(by_node);
+        while let Some(handle) = self.pop_handle() {
+            drop(handle);
         }
     }
 
-    fn pop_handle(&self) -> Option<Removed> {
+    fn pop_handle(&self) -> Option<Option<Handle>> {
         let mut table = self.handles.lock();
-        let id = table.ids.highest()?;
-        if let Some(entry) = table.get(id) {
-            entry.strong = 0;
-            entry.weak = 0;
-        }
-        let removed = table.remove_if_unused(id);
-        if removed.0.is_none() {
-            let _ = table.ids.release(id);
-        }
-        Some(removed)
+        table.entries.pop_highest()
     }
 }
 
 impl HandleTable {
-    /// Takes the last slots out, if there are more than one chunk above the highest handle.
-    fn shrink_entries(&mut self) -> Option<Slots<Handle, CHUNK>> {
-        let used = self.ids.highest().map_or(0, |id| id as usize + 1);
-        self.entries.shrink(used + CHUNK)
-    }
-
     /// Installs what was allocated. Gives back what is not needed any more.
     fn install(&mut self, got: Got, new: &mut Option<NewEntry>) -> Option<Got> {
         match got {
             Got::Entry(entry) => new.replace(entry).map(Got::Entry),
             Got::Ids(memory) => {
                 let mut memory = Some(memory);
-                self.ids.install(&mut memory);
+                self.entries.install_ids(&mut memory);
                 memory.map(Got::Ids)
             }
             Got::Slots(memory) => {
                 let mut memory = Some(memory);
-                self.entries.install(&mut memory);
+                self.entries.install_slots(&mut memory);
                 memory.map(Got::Slots)
             }
         }

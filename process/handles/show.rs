@@ -47,7 +47,7 @@ impl HandleTable {
     fn copy_piece(&self, from: u32, piece: &mut KVec<HandleView>) -> Option<u32> {
         let mut next = Some(from);
         while piece.len() < piece.capacity() {
-            let number = self.ids.next_used(next?)?;
+            let number = self.entries.ids().next_used(next?)?;
             if let Some(handle) = self.entries.get(number) {
                 let _ = piece.push_within_capacity(HandleView::of(number, handle));
             }
@@ -78,10 +78,10 @@ impl Process {
     pub(crate) fn handle_figures(&self) -> HandleFigures {
         let table = self.handles.lock();
         HandleFigures {
-            used: table.ids.len(),
-            highest: table.ids.highest(),
-            capacity: table.ids.capacity(),
-            bytes: table.ids.bytes().saturating_add(table.entries.bytes()),
+            used: table.entries.ids().len(),
+            highest: table.entries.ids().highest(),
+            capacity: table.entries.ids().capacity(),
+            bytes: table.entries.bytes(),
         }
     }
 }

@@ -27,6 +27,7 @@ mod driver {
     pub(crate) mod chunked;
     pub(crate) mod grow;
     pub(crate) mod id_pool;
+    pub(crate) mod id_table;
     pub(crate) mod range_alloc;
     pub(crate) mod slot_table;
 
