@@ -89,6 +89,9 @@ def user_space(report: Report, kernel) -> None:
         cargo_tests(group, ["test", "--locked", "--", "--test-threads=1"], workspace)
     with report.group("driver: pure files on the host, ABI") as group:
         cargo_tests(group, ["test", "--release", "--locked"], workspace / "pure", {"KERNEL_SRC": kernel.source})
+    with report.group("driver: sleeping and waking under loom") as group:
+        cargo_step(group, "cargo_fmt_changes_nothing", ["fmt", "--all", "--check"], workspace / "loom")
+        cargo_tests(group, ["test", "--release", "--locked"], workspace / "loom")
 
 
 def cargo_step(group: Group, name: str, args: list[str], folder: Path) -> None:

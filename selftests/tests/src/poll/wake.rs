@@ -2,8 +2,7 @@
 //! Who is woken. The sets are edge-triggered where the question is whether a
 //! wake-up comes: a level-triggered set would find the work by looking.
 
-use std::io::PipeReader;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::signal::{kill, SigSet, Signal};
-use nix::unistd::Pid;
+use nix::unistd::{pipe, Pid};
 
 use super::{epoll, managing, nonblocking, told, told_now};
 use crate::core_support::*;
@@ -171,7 +170,7 @@ pub fn exclusive_set_is_told(env: &Env) -> Result<(), Failure> {
 pub fn one_poller_gets_the_work(env: &Env) -> Result<(), Failure> {
     let sender = sender(env, TF_ONE_WAY)?;
     let session = managing(env)?;
-    let (over, end) = std::io::pipe()?;
+    let (over, end) = pipe()?;
     let over = Arc::new(over);
     let taken = Arc::new(AtomicUsize::new(0));
     let pollers: Vec<_> = (0..2)
@@ -195,11 +194,7 @@ pub fn one_poller_gets_the_work(env: &Env) -> Result<(), Failure> {
 
 /// Reads whenever the device is readable, until the other end of `over` is closed.
 /// The poller that is too late for a request goes on to wait.
-fn poll_until_over(
-    session: &Session,
-    over: &PipeReader,
-    taken: &AtomicUsize,
-) -> Result<(), Failure> {
+fn poll_until_over(session: &Session, over: &OwnedFd, taken: &AtomicUsize) -> Result<(), Failure> {
     let limit = PollTimeout::try_from(limits::wait())?;
     loop {
         let mut files = [
