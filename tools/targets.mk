@@ -48,7 +48,7 @@ distclean:
 help:
 	@echo 'make            build rust_binder.ko (KDIR=tree: with plain kbuild)'
 	@echo 'make demo       call a service through the module on the stock kernel'
-	@echo 'make check      all tests (TESTS=glob, KERNEL=stock|debug, STEPS=a,b)'
+	@echo 'make check      all tests (TESTS=glob, KERNEL=stock,debug, STEPS=a,b)'
 	@echo 'make bench      instructions per call, beside the C driver'
 	@echo 'make install    install the module for the running kernel'
 	@echo 'make clean      remove build results'

@@ -81,6 +81,7 @@ def run_step(step: str, names: list[str], report: Report, options: argparse.Name
         style.tools(report)
         style.driver(report, kernel)
         style.user_space(report, kernel)
+        style.miri(report)
     elif step == "build":
         builds(report, kernel)
     else:

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from . import module, root, selftests, tree
+from . import command, module, root, selftests, tree
+from .cache import Cache
 from .report import Group, Report
 
 _CARGO = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, (.*))?$")
 _UNIT = re.compile(r"^(\w+) \(([\w.]+)\).*?\.\.\. (ok|FAIL|ERROR|skipped.*)$")
 _RAN = re.compile(r"^Ran (\d+) tests?\b")
+# Seconds for all of Miri.
+MIRI_LIMIT = 1200
 
 
 def tools(report: Report) -> None:
@@ -92,6 +97,35 @@ def user_space(report: Report, kernel) -> None:
     with report.group("driver: sleeping and waking under loom") as group:
         cargo_step(group, "cargo_fmt_changes_nothing", ["fmt", "--all", "--check"], workspace / "loom")
         cargo_tests(group, ["test", "--release", "--locked"], workspace / "loom")
+
+
+def miri(report: Report) -> None:
+    """The host tests of the pure files under Miri, where the machine has it.
+
+    Miri needs a nightly compiler, which the Debian root has not.
+    """
+    argv = ["cargo", "+nightly", "miri"]
+    with report.group("driver: pure files under Miri") as group:
+        if not shutil.which("cargo") or captured([*argv, "--version"])[0] != 0:
+            group.skip("undefined_behaviour", "this machine has no nightly cargo with Miri")
+            return
+        target = tree.build_folder(Cache()) / "miri"
+        status, lines = captured(
+            [*argv, "test", "--lib", "--locked"], cwd=tree.PROJECT / "selftests/pure", env={"CARGO_TARGET_DIR": str(target)})
+        cargo_results(group, lines, status)
+
+
+def captured(argv: list[str], cwd: Path | None = None, env: dict | None = None) -> tuple[int, list[str]]:
+    """Exit status and output of a program of the machine, with a time limit."""
+    try:
+        run = subprocess.run(
+            command.tied(argv), cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=MIRI_LIMIT, check=False)
+    except subprocess.TimeoutExpired as late:
+        said = late.stdout or ""
+        said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        return 124, [*said.splitlines(), f"it did not end within {MIRI_LIMIT} s"]
+    return run.returncode, run.stdout.splitlines()
 
 
 def cargo_step(group: Group, name: str, args: list[str], folder: Path) -> None:

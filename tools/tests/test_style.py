@@ -5,6 +5,7 @@ import io
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from rbdev import style
 from rbdev.report import Report
@@ -42,6 +43,27 @@ test d - should panic ... ok
 
     def test_same_name_in_two_programs(self):
         self.assertEqual(len({name for name, _ in read(style.cargo_results, self.TEXT * 2)}), 6)
+
+
+class Miri(unittest.TestCase):
+    def run_miri(self, *answers):
+        report, left = Report(out=io.StringIO()), list(answers)
+        with mock.patch("rbdev.style.captured", lambda argv, **_: left.pop(0)), \
+                mock.patch("shutil.which", return_value="cargo"), mock.patch("rbdev.tree.build_folder", return_value=Path("/b")):
+            style.miri(report)
+        return dict(report.counts)
+
+    def test_a_machine_without_it_skips(self):
+        self.assertEqual(self.run_miri((1, ["error: no such toolchain"])), {"skip": 1})
+
+    def test_results_count(self):
+        self.assertEqual(self.run_miri((0, ["miri 0.1.0"]), (0, ["test a ... ok"])), {"pass": 1})
+        self.assertEqual(self.run_miri((0, ["miri 0.1.0"]), (1, ["error: Undefined Behavior: x"])), {"fail": 1})
+
+    def test_its_time_is_bounded(self):
+        with mock.patch("rbdev.style.MIRI_LIMIT", 0.2):
+            status, lines = style.captured(["sh", "-c", "echo begun; sleep 60"])
+        self.assertEqual((status, lines[0]), (124, "begun"))
 
 
 class Unit(unittest.TestCase):
