@@ -9,6 +9,7 @@
 //! * [`session`]: one `BINDER_WRITE_READ` at a time, under full control;
 //! * [`thread`], [`party`], [`handler`]: calls, serving, thread pools;
 //! * [`names`]: the service manager's protocol;
+//! * [`state`]: what a driver shows of itself, parsed;
 //! * [`ktap`], [`peer`], [`manager`], [`guard`]: for tests.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -32,6 +33,7 @@ pub mod peer;
 pub mod reader;
 pub mod returns;
 pub mod session;
+pub mod state;
 mod sys;
 pub mod thread;
 pub mod uapi;
