@@ -13,7 +13,8 @@ use crate::{
 
 /// The kind of [`Work::Request`] in a queue.
 pub(crate) const REQUEST: u8 = 0;
-const RESPONSE: u8 = 1;
+/// The kind of [`Work::Response`] in a queue.
+pub(crate) const RESPONSE: u8 = 1;
 const NODE: u8 = 2;
 const NOTICE: u8 = 3;
 const DEATH: u8 = 4;

@@ -12,7 +12,7 @@ use super::Thread;
 use crate::{
     defs::Return,
     error::{ExtendedError, TransactionError},
-    ffi::work::REQUEST,
+    ffi::work::{REQUEST, RESPONSE},
     stats::Kept,
     transaction::{NewTransaction, Transaction},
     work::Notice,
@@ -53,12 +53,12 @@ impl Thread {
     /// # Errors
     ///
     /// `EPROTO` if the thread may not make a call now: it waits for another, or has not
-    /// read the request that is next in its queue. `ENOMEM`, also if it takes part in too
+    /// read the request or the outcome that is next in its queue. `ENOMEM`, also if it takes part in too
     /// many calls.
     pub(crate) fn begin_call(self: &Arc<Self>, id: u32) -> Outcome<CallStart> {
         let (outer, spare, has_room) = {
             let mut inner = self.inner.lock();
-            if inner.queue.front_kind() == Some(REQUEST) {
+            if matches!(inner.queue.front_kind(), Some(REQUEST | RESPONSE)) {
                 return Err(TransactionError::failed(EPROTO));
             }
             if inner.stack.len() >= DEEPEST {

@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         unwind::end_of_the_middle_waits_for_an_unread_request,
         unwind::failed_delivery_of_a_callback_lets_the_outcome_through,
         unwind::failure_is_told_before_what_comes_after_it,
+        unwind::outcome_is_read_before_the_next_call,
         unwind::nesting_beyond_a_thousand_calls_is_refused,
     ])
 }

@@ -146,6 +146,21 @@ pub fn failure_is_told_before_what_comes_after_it(env: &Env) -> Result<(), Failu
     can_call(&stage, &actors[0])
 }
 
+pub fn outcome_is_read_before_the_next_call(env: &Env) -> Result<(), Failure> {
+    let stage = Stage::new(env)?;
+    let (actors, handles) = chain(&stage, 2)?;
+    pending(&actors[0])?;
+    reply(&actors[1], 0, &Parcel::from_bytes(*b"first"))?;
+    // Two outcomes in one queue could not be told apart.
+    send(&actors[0], handles[1], 2, 0, &Parcel::new())?;
+    check_eq!(actors[0].next_reply(limits::wait())?.0.data(), b"first");
+    failed_with(
+        (pending_news(&actors[0])?[0], actors[0].device().extended_error()?),
+        Errno::EPROTO,
+    )?;
+    can_call(&stage, &actors[0])
+}
+
 pub fn nesting_beyond_a_thousand_calls_is_refused(env: &Env) -> Result<(), Failure> {
     const MOST: usize = 1500;
     let stage = Stage::new(env)?;
