@@ -12,13 +12,15 @@ use binder_client::manager::answer_reference;
 use binder_client::parcel::Parcel;
 use binder_client::returns::Return;
 use binder_client::session::{Outcome, Session};
-use binder_client::{check, check_matches, fail, Errno};
+use binder_client::{check, check_matches, fail, limits, Errno};
 
 use crate::injector::Shot;
 use crate::witness::{is_end, PING};
 
 /// How long to wait for the outcome of a call that may never have been sent.
-const PATIENCE: Duration = Duration::from_secs(2);
+fn patience() -> Duration {
+    limits::case() / 20
+}
 
 /// What an ioctl may say when something inside it failed, and what it must say
 /// when nothing did.
@@ -43,14 +45,26 @@ pub fn check_outcome(shot: &Shot, outcome: &Outcome) -> Result<(), Failure> {
 pub fn drain(session: &Session) -> Result<Vec<Return>, Failure> {
     let mut all = Vec::new();
     while session.readable(Duration::ZERO)? {
-        all.extend(take_batch(session, PATIENCE)?);
+        all.extend(take_batch(session, patience())?);
     }
     Ok(all)
 }
 
-/// Reads one batch, answers references in it and frees what it delivers.
+/// Waits for something to read, then reads all there is.
+///
+/// An error of the thread's own command comes last, and no command is carried out before
+/// it was read.
+fn read_all(session: &Session, timeout: Duration) -> Result<Vec<Return>, Error> {
+    let mut all = session.read(timeout)?;
+    while session.readable(Duration::ZERO)? {
+        all.extend(session.read(timeout)?);
+    }
+    Ok(all)
+}
+
+/// Reads what comes, answers references in it and frees what it delivers.
 fn take_batch(session: &Session, timeout: Duration) -> Result<Vec<Return>, Error> {
-    let batch = session.read(timeout)?;
+    let batch = read_all(session, timeout)?;
     for &entry in &batch {
         answer_reference(session, entry)?;
         if let Return::Reply(incoming) = entry {
@@ -82,7 +96,7 @@ fn ping(session: &Session) -> Result<bool, Failure> {
     commands.transaction(0, PING, 0, &parcel);
     session.write(&commands)?;
     loop {
-        let batch = match session.read(PATIENCE) {
+        let batch = match read_all(session, patience()) {
             Ok(batch) => batch,
             Err(Error::Timeout(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
@@ -105,7 +119,7 @@ fn ping(session: &Session) -> Result<bool, Failure> {
 /// Waits for the end of a call that was sent without any failure.
 pub fn succeeds(session: &Session) -> Result<(), Failure> {
     loop {
-        let batch = take_batch(session, PATIENCE)?;
+        let batch = take_batch(session, limits::wait())?;
         if let Some(end) = batch.iter().find(|entry| is_end(entry)) {
             check!(matches!(end, Return::Reply(_)), "a call without failures is answered");
             return Ok(());

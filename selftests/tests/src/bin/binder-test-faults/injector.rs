@@ -108,8 +108,18 @@ impl Shot {
 }
 
 /// Repeats `attempt` with the first thing failing, the second, and so on,
-/// until there is nothing left to fail.
-pub fn sweep(mut attempt: impl FnMut(&mut Shot) -> Result<(), Failure>) -> Result<(), Failure> {
+/// until there is nothing left to fail. There must be one.
+pub fn sweep(attempt: impl FnMut(&mut Shot) -> Result<(), Failure>) -> Result<(), Failure> {
+    let things = count_failures(attempt)?;
+    check!(things > 0, "at least one thing in the operation can fail");
+    Ok(())
+}
+
+/// As [`sweep`] for an operation in which nothing needs to be able to fail; says how much
+/// can.
+pub fn count_failures(
+    mut attempt: impl FnMut(&mut Shot) -> Result<(), Failure>,
+) -> Result<u32, Failure> {
     Injector::new()?;
     set_switches()?;
     for n in 1..=MOST {
@@ -119,8 +129,7 @@ pub fn sweep(mut attempt: impl FnMut(&mut Shot) -> Result<(), Failure>) -> Resul
             Some(true) => {}
             Some(false) => {
                 println!("{} things can fail", n - 1);
-                check!(n > 1, "at least one thing in the operation can fail");
-                return Ok(());
+                return Ok(n - 1);
             }
             None => fail!("attempt {n} ended without its operation"),
         }
