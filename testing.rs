@@ -7,7 +7,7 @@
 //! `kunit_tests`, whose `assert!` and `assert_eq!` take no message; what is asserted
 //! outside of a test function, and `unwrap`, stop the kernel with the usual message.
 
-use core::ops::Deref;
+use core::ops::{Deref, DerefMut};
 use kernel::{
     alloc::flags::GFP_KERNEL,
     prelude::*,
@@ -80,6 +80,18 @@ impl<T> Deref for Vec<T> {
 
     fn deref(&self) -> &[T] {
         &self.0
+    }
+}
+
+impl<T> DerefMut for Vec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Clone> Clone for Vec<T> {
+    fn clone(&self) -> Self {
+        self.iter().cloned().collect()
     }
 }
 

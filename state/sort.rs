@@ -38,10 +38,11 @@ fn sift_down<T>(items: &mut [T], mut root: usize, key: &impl Fn(&T) -> usize) {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_binder_sort))]
 mod tests {
     use super::sort_by_key;
-    use std::vec::Vec;
+    use crate::testing::Vec;
 
     #[test]
     fn any_order_is_sorted() {

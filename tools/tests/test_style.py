@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from rbdev import style
+from rbdev import style, tree
 from rbdev.report import Report
 
 
@@ -43,6 +43,21 @@ test d - should panic ... ok
 
     def test_same_name_in_two_programs(self):
         self.assertEqual(len({name for name, _ in read(style.cargo_results, self.TEXT * 2)}), 6)
+
+
+class PureFiles(unittest.TestCase):
+    def test_tests_of_the_driver_run_on_the_host_and_in_kunit(self):
+        crate = (tree.PROJECT / "selftests/pure/src/lib.rs").read_text(encoding="utf-8")
+        for file in style.driver_sources(tree.PROJECT):
+            text = file.read_text(encoding="utf-8")
+            if "#[test]" not in text:
+                continue
+            # Below a folder tests/ is what only the host can run.
+            module = file.with_suffix("").relative_to(tree.PROJECT)
+            with self.subTest(file=file):
+                self.assertTrue(any(f"mod {part};" in crate for part in module.parts), "not in the crate of the host tests")
+                if module.parts[-2:-1] != ("tests",):
+                    self.assertIn("kernel::macros::kunit_tests(rust_binder_", text)
 
 
 class Miri(unittest.TestCase):

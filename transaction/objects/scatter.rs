@@ -16,7 +16,7 @@ use core::ops::Range;
 
 use super::place::Refusal;
 
-#[cfg(test)]
+#[cfg(any(test, CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST))]
 mod tests;
 
 /// The size of an address in a block.

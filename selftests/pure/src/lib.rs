@@ -41,6 +41,9 @@ mod driver {
         pub(crate) mod obituary;
         pub(crate) mod refcount;
     }
+    pub(crate) mod state {
+        pub(crate) mod sort;
+    }
     pub(crate) mod thread {
         pub(crate) mod looper;
         pub(crate) mod queue;
