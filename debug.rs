@@ -24,7 +24,8 @@ pub(crate) use user_error;
 /// under a lock.
 macro_rules! warn_once {
     ($message:literal) => {{
-        static TOLD: ::core::sync::atomic::AtomicBool = ::core::sync::atomic::AtomicBool::new(false);
+        static TOLD: ::core::sync::atomic::AtomicBool =
+            ::core::sync::atomic::AtomicBool::new(false);
         if !TOLD.swap(true, ::core::sync::atomic::Ordering::Relaxed) {
             ::kernel::pr_err!("{}\n", $message);
             ::kernel::warn_on!(true);

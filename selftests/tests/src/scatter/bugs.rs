@@ -335,7 +335,7 @@ fn race(mut body: impl FnMut() -> Result<(), Failure>) -> Result<usize, Failure>
 
 /// Two numbers in one word.
 fn twice(fd: u32) -> u64 {
-    u64::from(fd) | u64::from(fd) << 32
+    u64::from(fd) | (u64::from(fd) << 32)
 }
 
 pub fn bug_b58_descriptors_rewritten_meanwhile(env: &Env) -> Result<(), Failure> {
@@ -399,7 +399,7 @@ pub fn bug_b58_objects_rewritten_meanwhile(env: &Env) -> Result<(), Failure> {
         64,
         0,
         0,
-        kind(TYPE_PTR) | 1 << 32,
+        kind(TYPE_PTR) | (1 << 32),
         source,
         64,
         0,
