@@ -387,13 +387,19 @@ mod tests {
             });
             seen
         };
-        assert_eq!(seen(&queue, None, 2), [0, 1]);
-        assert_eq!(seen(&queue, Some(items[1].link()), 9), [2, 3]);
+        assert_eq!(seen(&queue, None, 2), Vec::from_iter([0, 1]));
+        assert_eq!(
+            seen(&queue, Some(items[1].link()), 9),
+            Vec::from_iter([2, 3])
+        );
         assert!(queue.pop_front().is_some());
         assert!(queue.pop_front().is_some());
         // Taken meanwhile, and all before it as well.
-        assert_eq!(seen(&queue, Some(items[1].link()), 9), [2, 3]);
-        assert_eq!(seen(&queue, Some(items[3].link()), 9), []);
+        assert_eq!(
+            seen(&queue, Some(items[1].link()), 9),
+            Vec::from_iter([2, 3])
+        );
+        assert_eq!(seen(&queue, Some(items[3].link()), 9), Vec::from_iter([]));
         drop(queue);
         assert!(items.into_iter().all(Item::is_last));
     }

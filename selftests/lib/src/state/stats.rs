@@ -111,17 +111,9 @@ impl Stats {
         let mut lines = Lines::new(text)?;
         lines.demand("binder stats:")?.end()?;
         let mut stats = Stats { counters: Counters::take(&mut lines, "")?, ..Stats::default() };
-        let kinds = [
-            "proc",
-            "thread",
-            "node",
-            "ref",
-            "death",
-            "transaction",
-            "transaction_complete",
-            "freeze",
-        ];
-        for kind in kinds {
+        // In the order in which the file has them.
+        let kinds = "proc thread node ref death transaction transaction_complete freeze";
+        for kind in kinds.split(' ') {
             if let Some(mut scan) = lines.take(&format!("{kind}: ")) {
                 let count =
                     ObjectCount { active: scan.field("active ")?, total: scan.field(" total ")? };

@@ -39,7 +39,7 @@ const GET: u32 = 2;
 /// Broker's method: let go of the node of a number.
 const DROP: u32 = 3;
 /// Broker's method: reply with the data.
-const ECHO: u32 = 4;
+pub const ECHO: u32 = 4;
 
 /// A node as its owner names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
