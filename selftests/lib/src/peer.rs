@@ -71,6 +71,15 @@ impl Channel {
         }
     }
 
+    /// A value, if one is there already.
+    pub fn recv_now<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, PollTimeout::ZERO)? == 0 {
+            return Ok(None);
+        }
+        self.recv_within(Duration::ZERO).map(Some)
+    }
+
     /// Tells the other side that a point is reached.
     pub fn signal(&self) -> Result<(), Failure> {
         self.send(&())
