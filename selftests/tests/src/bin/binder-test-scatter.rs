@@ -16,6 +16,8 @@ mod common;
 mod hostile;
 #[path = "../scatter/parents.rs"]
 mod parents;
+#[path = "../scatter/races.rs"]
+mod races;
 #[path = "../scatter/random.rs"]
 mod random;
 #[path = "../scatter/reference.rs"]
@@ -105,8 +107,8 @@ fn main() -> ExitCode {
         bugs::bug_b54_array_near_the_security_context,
         bugs::bug_b56_blocks_eight_bytes_too_many,
         bugs::bug_b57_sizes_that_overflow,
-        bugs::bug_b58_descriptors_rewritten_meanwhile,
-        bugs::bug_b58_objects_rewritten_meanwhile,
+        races::bug_b58_descriptors_rewritten_meanwhile,
+        races::bug_b58_objects_rewritten_meanwhile,
         bugs::bug_b59_array_to_a_node_that_takes_none,
         bugs::bug_b61_manager_does_not_refer_to_itself,
         bugs::bug_b64_same_object_twice,
