@@ -8,25 +8,24 @@
 //! until `BC_FREE_BUFFER` or the end of the process.
 
 use kernel::{
-    alloc::kvec::PushError,
     fs::File,
     prelude::*,
     sync::{aref::ARef, Arc},
 };
 
 use crate::{
-    defs::{NodeFlags, Strength},
-    ffi::files::close,
-    node::NodeClaim,
+    defs::NodeFlags,
     process::Process,
     range_alloc::{Allocated, Slot, Spam},
     transaction::UserRange,
 };
 
+mod contents;
 pub(crate) mod files;
 pub(crate) mod layout;
 pub(crate) mod pages;
 
+pub(crate) use self::contents::{Contents, HeldObject};
 use self::{
     files::{Keeper, SentFile},
     layout::Layout,
@@ -68,79 +67,6 @@ impl Place {
     }
 }
 
-/// What a buffer keeps alive.
-#[derive(Default)]
-pub(crate) struct Contents {
-    /// The node that the transaction was sent to.
-    pub(crate) target: Option<NodeClaim>,
-    /// What most buffers have none of.
-    extras: Option<KBox<Extras>>,
-    /// The next oneway message of the target waits for the end of this buffer.
-    pub(crate) blocks_oneway: bool,
-    /// Zero the memory when the buffer is freed (`TF_CLEAR_BUF`).
-    pub(crate) clear: bool,
-}
-
-/// Objects and files in a buffer.
-#[derive(Default)]
-struct Extras {
-    objects: KVVec<HeldObject>,
-    /// Only until the files have numbers.
-    files: KVVec<SentFile>,
-    /// Descriptors of the receiver that are closed with the buffer. Only user space's own
-    /// request closes them: the end of the process closes all that it has anyway.
-    descriptors: KVVec<u32>,
-}
-
-/// An object in a buffer, as the receiver holds it.
-pub(crate) enum HeldObject {
-    /// A count on a handle of the receiver.
-    Handle(u32, Strength),
-    /// A claim on a node of the receiver itself.
-    Node(#[allow(dead_code)] NodeClaim),
-}
-
-impl Contents {
-    /// Closes the descriptors that go with the buffer. To be called by a task of the
-    /// receiver, for its own request. Not to be called with any lock held.
-    pub(crate) fn close_descriptors(&mut self, receiver: &Process) {
-        let Some(extras) = self.extras.as_deref_mut() else {
-            return;
-        };
-        for descriptor in core::mem::take(&mut extras.descriptors) {
-            close(descriptor, receiver);
-        }
-    }
-
-    /// Lets go of everything. Not to be called under a spinlock.
-    pub(crate) fn release(mut self, receiver: &Process) {
-        for object in self
-            .extras
-            .take()
-            .into_iter()
-            .flat_map(|e| KBox::into_inner(e).objects)
-        {
-            object.release(receiver);
-        }
-        if let Some(target) = self.target.take() {
-            if self.blocks_oneway {
-                target.node().advance_oneway();
-            }
-        }
-    }
-}
-
-impl HeldObject {
-    fn release(self, receiver: &Process) {
-        match self {
-            HeldObject::Handle(handle, strength) => {
-                receiver.drop_count(handle, strength);
-            }
-            HeldObject::Node(claim) => drop(claim),
-        }
-    }
-}
-
 impl Allocation {
     pub(crate) fn new(
         process: Arc<Process>,
@@ -163,25 +89,17 @@ impl Allocation {
         self.contents.get_or_insert_with(Contents::default)
     }
 
-    fn extras(&mut self) -> Result<&mut Extras> {
-        let contents = self.contents();
-        if contents.extras.is_none() {
-            contents.extras = Some(KBox::new(Extras::default(), GFP_KERNEL)?);
-        }
-        contents.extras.as_deref_mut().ok_or(ENOMEM)
-    }
-
     /// Makes room for one more object, so that [`Allocation::hold`] cannot fail.
     pub(crate) fn reserve_object(&mut self) -> Result {
-        Ok(self.extras()?.objects.reserve(1, GFP_KERNEL)?)
+        self.contents().reserve_object()
     }
 
     /// Adds an object to what the buffer keeps alive. Fails, and lets it go, if there is no
     /// room for it.
     pub(crate) fn hold(&mut self, object: HeldObject) -> Result {
-        let unplaced = match self.extras()?.objects.push_within_capacity(object) {
+        let unplaced = match self.contents().hold(object) {
             Ok(()) => return Ok(()),
-            Err(PushError(object)) => object,
+            Err(object) => object,
         };
         unplaced.release(&self.process);
         Err(ENOMEM)
@@ -189,26 +107,12 @@ impl Allocation {
 
     /// Adds a file whose number is to be written at `offset` when it is known.
     pub(crate) fn send_file(&mut self, file: ARef<File>, offset: usize, keeper: Keeper) -> Result {
-        let file = SentFile {
+        let offset = u32::try_from(offset).map_err(|_| EINVAL)?;
+        self.contents().send_file(SentFile {
             file,
-            offset: u32::try_from(offset).map_err(|_| EINVAL)?,
+            offset,
             keeper,
-        };
-        Ok(self.extras()?.files.push(file, GFP_KERNEL)?)
-    }
-
-    /// The files, if there are any, for the delivery.
-    fn take_files(&mut self) -> Option<KVVec<SentFile>> {
-        let extras = self.contents.as_mut()?.extras.as_mut()?;
-        let files = core::mem::take(&mut extras.files);
-        (!files.is_empty()).then_some(files)
-    }
-
-    /// Lets descriptors of the receiver go with the buffer.
-    fn close_when_freed(&mut self, descriptors: KVVec<u32>) {
-        if let Some(extras) = &mut self.contents().extras {
-            extras.descriptors = descriptors;
-        }
+        })
     }
 
     /// The address of the buffer in the receiver.

@@ -15,7 +15,7 @@ use kernel::{
     sync::aref::ARef,
 };
 
-use super::Allocation;
+use super::{Allocation, Contents};
 
 /// Who closes a descriptor that was delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl ArrivedFiles {
     ///
     /// `EMFILE` and what else stands against a descriptor, `ENOMEM`.
     pub(crate) fn number(buffer: &mut Allocation) -> Result<Self> {
-        let Some(sent) = buffer.take_files() else {
+        let Some(sent) = buffer.contents.as_mut().and_then(Contents::take_files) else {
             return Ok(Self(None));
         };
         let mut arrived = Numbered {
@@ -86,6 +86,6 @@ impl ArrivedFiles {
         for (reservation, file) in arrived.files {
             reservation.fd_install(file);
         }
-        buffer.close_when_freed(arrived.kept);
+        buffer.contents().close_when_freed(arrived.kept);
     }
 }
