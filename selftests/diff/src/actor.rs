@@ -193,8 +193,8 @@ impl Process {
         };
         // After an error the driver may have written, but did not say so.
         if outcome.result.is_ok() {
-            for entry in Returns::new(&outcome.bytes) {
-                if let Ok(Return::Transaction(incoming) | Return::Reply(incoming)) = entry {
+            for entry in Returns::new(&outcome.bytes).flatten() {
+                if let Return::Transaction(incoming) | Return::Reply(incoming) = entry {
                     report.bodies.push(known.take_over(device, &incoming));
                 }
             }
