@@ -10,6 +10,7 @@ use binder_client::ktap::{Env, Failure};
 use binder_client::parcel::Parcel;
 use binder_client::returns::Return;
 use binder_client::session::{Raw, ReadTarget, Session};
+use binder_client::uapi::TF_ONE_WAY;
 use binder_client::{check, check_eq, check_matches, limits, Errno};
 
 use super::circle;
@@ -149,6 +150,8 @@ pub fn failure_is_told_before_what_comes_after_it(env: &Env) -> Result<(), Failu
 pub fn outcome_is_read_before_the_next_call(env: &Env) -> Result<(), Failure> {
     let stage = Stage::new(env)?;
     let (actors, handles) = chain(&stage, 2)?;
+    // The completion of the call is read with that of another message, at the latest.
+    send(&actors[0], handles[1], 9, TF_ONE_WAY, &Parcel::new())?;
     pending(&actors[0])?;
     reply(&actors[1], 0, &Parcel::from_bytes(*b"first"))?;
     // Two outcomes in one queue could not be told apart.

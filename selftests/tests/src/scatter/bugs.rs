@@ -296,6 +296,7 @@ pub fn bug_b59_array_to_a_node_that_takes_none(env: &Env) -> Result<(), Failure>
 
 pub fn bug_b61_manager_does_not_refer_to_itself(env: &Env) -> Result<(), Failure> {
     let manager = crate::stage::actor_on(&env.device, Some(4096))?;
+    crate::stage::no_manager(&manager)?;
     manager.device().set_context_mgr()?;
     for _ in 0..3 {
         for strength in [Strength::Weak, Strength::Strong] {

@@ -207,11 +207,10 @@ pub fn only_busy_processes_are_in_transactions(env: &Env) -> Result<(), Failure>
     let busy = scene.folder.transactions()?;
     check_eq!(busy.of(std::process::id()).count(), 2);
     // Nodes and handles are not shown, nor is what is idle.
-    check!(busy
-        .processes
-        .iter()
-        .all(|process| process.refs.is_empty() && process.nodes.is_empty()));
-    check!(busy.processes.iter().all(|process| process.figures.is_none()));
+    let mut own = busy.of(std::process::id());
+    check!(own.all(|process| process.refs.is_empty()
+        && process.nodes.is_empty()
+        && process.figures.is_none()));
     let mut commands = Commands::new();
     commands.increfs(handle);
     client.write(&commands)?;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use binder_client::ktap::{Env, Failure};
 use binder_client::parcel::Parcel;
+use binder_client::session::Session;
 use binder_client::{check, check_eq, limits};
 
 use super::Scene;
@@ -39,7 +40,7 @@ fn parse_all(scene: &Scene) -> Result<(), Failure> {
 
 pub fn every_file_has_the_layout(env: &Env) -> Result<(), Failure> {
     let scene = Scene::new(env)?;
-    let actor = scene.stage.actor()?;
+    let actor = actor_with_file(&scene)?;
     scene.stage.echo(&actor, b"hello")?;
     parse_all(&scene)?;
     let shown = scene.folder.process(std::process::id())?;
@@ -50,19 +51,30 @@ pub fn every_file_has_the_layout(env: &Env) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn each_process_has_a_file_while_it_has_the_device(env: &Env) -> Result<(), Failure> {
-    let scene = Scene::new(env)?;
-    let path = scene.folder.path(&format!("proc/{}", std::process::id()));
-    wait_until(|| !path.exists())?;
-    // The C driver makes no file while it still has the process of an earlier open.
-    let mut first = scene.stage.actor()?;
+fn own_file(scene: &Scene) -> std::path::PathBuf {
+    scene.folder.path(&format!("proc/{}", std::process::id()))
+}
+
+/// An actor of this process, whose file is there. The C driver makes none while it still
+/// has the process of an earlier open.
+fn actor_with_file(scene: &Scene) -> Result<Session, Failure> {
+    let path = own_file(scene);
+    let mut actor = scene.stage.actor()?;
     wait_until(|| {
         path.exists()
             || scene.stage.actor().is_ok_and(|next| {
-                first = next;
+                actor = next;
                 path.exists()
             })
     })?;
+    Ok(actor)
+}
+
+pub fn each_process_has_a_file_while_it_has_the_device(env: &Env) -> Result<(), Failure> {
+    let scene = Scene::new(env)?;
+    let path = own_file(&scene);
+    wait_until(|| !path.exists())?;
+    let first = actor_with_file(&scene)?;
     check_eq!(scene.folder.process(std::process::id())?.processes.len(), 1);
     let second = scene.stage.actor()?;
     check_eq!(scene.folder.process(std::process::id())?.processes.len(), 2);
