@@ -39,6 +39,12 @@ impl TransactionError {
         }
     }
 
+    /// `BR_FROZEN_REPLY`: the target does not run.
+    pub(crate) const FROZEN: Self = Self {
+        code: Return::FROZEN_REPLY,
+        errno: 0,
+    };
+
     /// `BR_DEAD_REPLY` for a target that died on the way.
     pub(crate) const DIED: Self = Self {
         code: Return::DEAD_REPLY,

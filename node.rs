@@ -23,6 +23,8 @@ use crate::{
 };
 
 pub(crate) mod death;
+pub(crate) mod freeze;
+pub(crate) mod frozen_notice;
 pub(crate) mod obituary;
 pub(crate) mod oneway;
 #[allow(dead_code)]

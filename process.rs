@@ -20,17 +20,17 @@
 //!
 //! The levels hold across processes: L2 of one may enclose L3 of another.
 
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use kernel::{
     c_str,
     cred::Credential,
     mm::Mm,
-    new_spinlock,
+    new_condvar, new_spinlock,
     prelude::*,
     rbtree::RBTree,
     static_lock_class,
-    sync::{aref::ARef, poll::PollCondVarBox, Arc, ArcBorrow, SpinLock},
+    sync::{aref::ARef, poll::PollCondVarBox, Arc, ArcBorrow, CondVar, SpinLock},
     task::Task,
 };
 
@@ -44,6 +44,9 @@ use crate::{
 
 mod buffers;
 mod deaths;
+mod freeze;
+pub(crate) mod freezer;
+mod freezes;
 mod handles;
 mod ioctl;
 mod lifecycle;
@@ -103,6 +106,15 @@ pub(crate) struct Process {
     reports_spam: AtomicBool,
     /// Set when the file is closed; `sched` has the authoritative word.
     dead: AtomicBool,
+    /// Set while the process is frozen. Changed under the lock of `sched`.
+    frozen: AtomicBool,
+    /// Requests that were accepted and have not ended. See [`freeze`].
+    outstanding: AtomicUsize,
+    /// How many freezings wait for the end of what is under way.
+    drains: AtomicU32,
+    /// Where they wait, with `sched`.
+    #[pin]
+    drained: CondVar,
     /// What ended threads counted. Changed under the lock of `threads`.
     pub(crate) counters: Counters,
     _counted: CountedProcess,
@@ -133,6 +145,10 @@ impl Process {
                 has_pool: AtomicBool::new(false),
                 reports_spam: AtomicBool::new(false),
                 dead: AtomicBool::new(false),
+                frozen: AtomicBool::new(false),
+                outstanding: AtomicUsize::new(0),
+                drains: AtomicU32::new(0),
+                drained <- new_condvar!("Process::drained"),
                 counters: Counters::new(),
                 _counted: CountedProcess::new(),
             }),

@@ -15,7 +15,7 @@ use kernel::{
 };
 
 use crate::{
-    ffi::global::PROCESSES,
+    ffi::{global::PROCESSES, task::tgid_seen_by_current},
     process::Process,
     state::files,
     stats::{self, Counters, Kept},
@@ -79,6 +79,22 @@ pub(crate) fn leave(process: &Process) {
         files::leave(process);
     }
     drop(entry);
+}
+
+/// The open files of the process that the caller knows by `pid`.
+///
+/// # Errors
+///
+/// `EINVAL` if there is none, `ENOMEM`.
+pub(crate) fn opened_by(pid: u32) -> Result<KVVec<Arc<Process>>> {
+    let mut found = snapshot()?;
+    // Id 0 is that of all that the caller cannot see.
+    let is_meant = |process: &Process| pid != 0 && tgid_seen_by_current(&process.task) as u32 == pid;
+    found.retain(|process| is_meant(process));
+    if found.is_empty() {
+        return Err(EINVAL);
+    }
+    Ok(found)
 }
 
 /// All processes there are, the newest first. To be dropped without a lock.

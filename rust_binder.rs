@@ -29,6 +29,7 @@ mod stats;
 #[cfg(CONFIG_ANDROID_BINDER_RUST_KUNIT_TEST)]
 mod testing;
 mod thread;
+mod told;
 mod transaction;
 mod work;
 

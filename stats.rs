@@ -133,9 +133,10 @@ pub(crate) enum Object {
     Death,
     Transaction,
     Notice,
+    Freeze,
 }
 
-const OBJECTS: [(Object, &str); 7] = [
+const OBJECTS: [(Object, &str); 8] = [
     (Object::Process, "proc"),
     (Object::Thread, "thread"),
     (Object::Node, "node"),
@@ -143,6 +144,7 @@ const OBJECTS: [(Object, &str); 7] = [
     (Object::Death, "death"),
     (Object::Transaction, "transaction"),
     (Object::Notice, "transaction_complete"),
+    (Object::Freeze, "freeze"),
 ];
 
 /// How many objects were made, and how many are gone.
@@ -180,6 +182,7 @@ pub(crate) type CountedThread = Counted<{ Object::Thread as usize }>;
 pub(crate) type CountedNode = Counted<{ Object::Node as usize }>;
 pub(crate) type CountedHandle = Counted<{ Object::Handle as usize }>;
 pub(crate) type CountedDeath = Counted<{ Object::Death as usize }>;
+pub(crate) type CountedFreeze = Counted<{ Object::Freeze as usize }>;
 pub(crate) type CountedTransaction = Counted<{ Object::Transaction as usize }>;
 pub(crate) type CountedNotice = Counted<{ Object::Notice as usize }>;
 

@@ -266,6 +266,21 @@ impl Thread {
         }
     }
 
+    /// Whether it makes or serves a call.
+    pub(crate) fn is_in_call(&self) -> bool {
+        !self.inner.lock().stack.is_empty()
+    }
+
+    /// Whether the outcome of a call waits to be read.
+    pub(crate) fn has_response(&self) -> bool {
+        let mut found = false;
+        self.inner.lock().queue.items().visit(None, |work, _| {
+            found = matches!(work, Work::Response(_));
+            !found
+        });
+        found
+    }
+
     /// Whether the thread has said that it serves calls.
     pub(crate) fn is_looper(&self) -> bool {
         self.inner.lock().looper.serves()

@@ -17,6 +17,7 @@ use crate::{
     error::{ExtendedError, TransactionError},
     ffi::{abi::binder_transaction_data, link::Link, task::WakeMode},
     node::Node,
+    process::Process,
     stats::CountedTransaction,
     thread::Thread,
 };
@@ -102,6 +103,8 @@ pub(crate) struct Transaction {
     /// holds that lock and sees the call unanswered can rely on it.
     over: AtomicBool,
     place: Place,
+    /// It counts among the requests of its target that have not ended.
+    outstanding: AtomicBool,
     /// Process and thread that sent a oneway message.
     sender: (i32, i32),
     /// When it was sent, in jiffies.
@@ -184,6 +187,7 @@ impl Transaction {
             target: TargetName::default(),
             over: AtomicBool::new(false),
             place: Place::default(),
+            outstanding: AtomicBool::new(false),
             sender: (0, 0),
             started: 0,
             taker: AtomicI32::new(0),
@@ -218,7 +222,30 @@ impl Transaction {
     fn conclude(&self, outcome: Cargo) {
         let before = core::mem::replace(&mut *self.cargo.lock(), outcome);
         self.over.store(true, Relaxed);
-        drop(before);
+        self.discard(before);
+    }
+
+    /// Lets go of what the transaction carried. A request that was not delivered has ended.
+    fn discard(&self, cargo: Cargo) {
+        if let Cargo::Buffer(buffer) = &cargo {
+            self.request_ends(&buffer.process);
+        }
+        drop(cargo);
+    }
+
+    /// The request is accepted by `target`, under its `sched` lock.
+    fn request_begins(&self, target: &Process) {
+        self.outstanding.store(true, Relaxed);
+        target.request_begins();
+    }
+
+    /// The request has ended for `target`, which it was sent to; once more does nothing.
+    /// Only who has taken it out of a queue or stack calls this.
+    pub(crate) fn request_ends(&self, target: &Process) {
+        if self.outstanding.load(Relaxed) {
+            self.outstanding.store(false, Relaxed);
+            target.request_ends();
+        }
     }
 
     fn unload(&self) -> Cargo {
@@ -235,7 +262,7 @@ impl Transaction {
     /// As [`Transaction::fail`], for a failure that another transaction (the reply) had.
     fn fail_with_id(this: Arc<Self>, id: u32, error: TransactionError) {
         let Some(from) = this.from.clone() else {
-            return drop(this.unload());
+            return this.discard(this.unload());
         };
         this.conclude(Cargo::Failure(Outcome(error.code)));
         from.note_failure(ExtendedError::of(id, error));

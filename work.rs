@@ -7,7 +7,7 @@ use kernel::{prelude::*, sync::Arc};
 use crate::{
     defs::Return,
     ffi::link::{Link, Queue, Queued},
-    node::{death::Death, Node},
+    node::{death::Death, freeze::Freeze, Node},
     stats::CountedNotice,
     thread::{queue::Item, OwnError},
     transaction::Transaction,
@@ -29,6 +29,8 @@ pub(crate) enum Work {
     NodeForSender(Arc<Node>),
     /// The death of an object that the process refers to, or the end of the interest in it.
     Death(Arc<Death>),
+    /// That the process of such an object is frozen or not, or the end of the interest in it.
+    Freeze(Arc<Freeze>),
     /// The outcome of a command of the thread itself.
     Notice(KBox<Notice>),
     /// The failure of a command of the thread itself.
@@ -70,5 +72,18 @@ impl Work {
     /// Whether it waits somewhere already, as work that can be found in several ways may.
     pub(crate) fn is_queued(&self) -> bool {
         self.link().is_queued()
+    }
+
+    /// Another pointer to it, if it is counted.
+    pub(crate) fn counted(&self) -> Option<Self> {
+        match self {
+            Work::Request(transaction) => Some(Work::Request(transaction.clone())),
+            Work::Response(transaction) => Some(Work::Response(transaction.clone())),
+            Work::Node(node) => Some(Work::Node(node.clone())),
+            Work::NodeForSender(node) => Some(Work::NodeForSender(node.clone())),
+            Work::Death(death) => Some(Work::Death(death.clone())),
+            Work::Freeze(freeze) => Some(Work::Freeze(freeze.clone())),
+            Work::Notice(_) | Work::OwnError(_) => None,
+        }
     }
 }

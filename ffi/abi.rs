@@ -63,6 +63,10 @@ plain!(binder_object_header: 4 { type_ @ 0 });
 plain!(binder_ptr_cookie: 16 { ptr @ 0, cookie @ 8 });
 plain!(binder_handle_cookie: 12 { handle @ 0, cookie @ 4 });
 plain!(binder_version: 4 { protocol_version @ 0 });
+plain!(binder_frozen_state_info: 16 { cookie @ 0, is_frozen @ 8, reserved @ 12 });
+plain!(binder_freeze_info: 12 { pid @ 0, enable @ 4, timeout_ms @ 8 });
+plain!(binder_frozen_status_info: 12 { pid @ 0, sync_recv @ 4, async_recv @ 8 });
+plain!(binder_node_debug_info: 24 { ptr @ 0, cookie @ 8, has_strong_ref @ 16, has_weak_ref @ 20 });
 plain!(binder_extended_error: 12 { id @ 0, command @ 4, param @ 8 });
 
 impl binder_transaction_data {

@@ -20,6 +20,7 @@ const NOTICE: u8 = 3;
 const DEATH: u8 = 4;
 const NODE_FOR_SENDER: u8 = 5;
 const OWN_ERROR: u8 = 6;
+const FREEZE: u8 = 7;
 
 // SAFETY: Each variant owns a counted or unique pointer to the object with the
 // link. `Arc` and `KBox` do not move what they point to, and `from_raw` turns
@@ -31,6 +32,7 @@ unsafe impl Queued for Work {
             Work::Node(node) => node.link(),
             Work::NodeForSender(node) => node.sender_link(),
             Work::Death(death) => death.link(),
+            Work::Freeze(freeze) => freeze.link(),
             Work::Notice(notice) => &notice.link,
             Work::OwnError(error) => &error.link,
         }
@@ -43,6 +45,7 @@ unsafe impl Queued for Work {
             Work::Node(node) => (node.into_raw().cast(), NODE),
             Work::NodeForSender(node) => (node.into_raw().cast(), NODE_FOR_SENDER),
             Work::Death(death) => (death.into_raw().cast(), DEATH),
+            Work::Freeze(freeze) => (freeze.into_raw().cast(), FREEZE),
             Work::Notice(notice) => (KBox::into_raw(notice).cast_const().cast(), NOTICE),
             Work::OwnError(error) => (KBox::into_raw(error).cast_const().cast(), OWN_ERROR),
         }
@@ -58,6 +61,7 @@ unsafe impl Queued for Work {
                 NODE_FOR_SENDER => Work::NodeForSender(Arc::from_raw(object.cast())),
                 OWN_ERROR => Work::OwnError(KBox::from_raw(object.cast_mut().cast())),
                 DEATH => Work::Death(Arc::from_raw(object.cast())),
+                FREEZE => Work::Freeze(Arc::from_raw(object.cast())),
                 _ => Work::Notice(KBox::from_raw(object.cast_mut().cast())),
             }
         }

@@ -4,7 +4,7 @@
 
 use kernel::{
     prelude::*,
-    rbtree::{RBTree, RBTreeNode, RBTreeNodeReservation},
+    rbtree::{RBTree, RBTreeNode},
     sync::{Arc, LockedBy},
 };
 
@@ -17,6 +17,7 @@ use crate::{
     process::{Process, Sched, Wakeup},
     stats::CountedDeath,
     thread::Thread,
+    told::{self, Room, Told},
     work::Work,
 };
 
@@ -39,14 +40,11 @@ pub(crate) struct Death {
 struct State {
     obituary: Obituary,
     /// Room in the holder's table of deaths that are told and not acknowledged.
-    told: Option<RBTreeNodeReservation<ToldKey, Arc<Death>>>,
+    told: Option<Room<Death>>,
 }
 
-/// Cookies need not be unique, so the address tells equal ones apart.
-type ToldKey = (u64, usize);
-
 /// Deaths that the holder has read of and not acknowledged. Guarded by its `sched` lock.
-pub(crate) type ToldDeaths = RBTree<ToldKey, Arc<Death>>;
+pub(crate) type ToldDeaths = Told<Death>;
 
 /// A notification with its place in the table of a node.
 pub(crate) type Place = RBTreeNode<usize, Arc<Death>>;
@@ -60,7 +58,7 @@ impl Death {
     pub(crate) fn new(holder: &Arc<Process>, cookie: u64) -> Result<(Arc<Self>, Place)> {
         let state = State {
             obituary: Obituary::new(),
-            told: Some(RBTreeNodeReservation::new(GFP_KERNEL)?),
+            told: Some(told::room()?),
         };
         let death = Self {
             link: Link::new(),
@@ -120,14 +118,12 @@ impl Death {
         let mut sched = self.holder.sched.lock();
         let state = self.state.access_mut(&mut sched);
         let news = state.obituary.read();
-        let place = match news {
+        let room = match news {
             News::Dead => state.told.take(),
             _ => None,
         };
-        if let Some(place) = place {
-            sched
-                .told_deaths
-                .insert(place.into_node((self.cookie, key(self)), self.clone()));
+        if let Some(room) = room {
+            sched.told_deaths.insert(room, self.cookie, self);
         }
         news
     }
@@ -143,7 +139,7 @@ impl Death {
         let (told, queued) = {
             let mut sched = self.holder.sched.lock();
             self.state.access_mut(&mut sched).obituary.abandon();
-            let told = sched.told_deaths.remove_node(&(self.cookie, key(self)));
+            let told = sched.told_deaths.remove(self.cookie, self);
             (told, sched.withdraw(&self.link))
         };
         drop((registration, told, queued));

@@ -6,7 +6,10 @@
 //! until its buffer is freed. So messages of one node arrive in the order they
 //! were sent, however many threads serve them.
 
-use crate::work::{Work, WorkQueue};
+use crate::{
+    ffi::link::Queued,
+    work::{Work, WorkQueue},
+};
 
 /// Oneway messages of one node. Guarded by the `sched` lock of the node's owner.
 pub(crate) struct OnewayQueue {
@@ -36,6 +39,17 @@ impl OnewayQueue {
         let next = self.waiting.pop_front();
         self.busy = next.is_some();
         next
+    }
+
+    /// Takes the first of the waiting messages that is `wanted`. Looks at all before it.
+    pub(crate) fn take_first(&mut self, wanted: impl Fn(&Work) -> bool) -> Option<Work> {
+        let mut found = None;
+        self.waiting.visit(None, |work, _| {
+            found = wanted(work).then(|| work.counted()).flatten();
+            found.is_none()
+        });
+        // Not the last pointer: the queue has another.
+        self.waiting.remove(found?.link())
     }
 
     /// Whether a message is out.

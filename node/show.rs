@@ -11,6 +11,7 @@ use kernel::sync::Arc;
 
 use super::{refcount::Refcount, Node};
 use crate::{
+    ffi::abi::binder_node_debug_info,
     process::Sched,
     state::{Holders, Listing, Output, Pointer, Prefix, Style},
 };
@@ -72,6 +73,16 @@ impl Node {
 }
 
 impl NodeView {
+    /// What its owner is told of it, as `BINDER_GET_NODE_DEBUG_INFO` does.
+    pub(crate) fn debug_info(&self) -> binder_node_debug_info {
+        binder_node_debug_info {
+            ptr: self.node.ptr,
+            cookie: self.node.cookie,
+            has_strong_ref: self.told.has_strong().into(),
+            has_weak_ref: self.told.has_weak().into(),
+        }
+    }
+
     /// Prints the line of the node.
     ///
     /// The claims of handles are told apart from the others here: the driver counts all

@@ -76,35 +76,19 @@ impl Process {
 
     /// `BC_DEAD_BINDER_DONE`. Fails with `ENOENT` if no such death was told.
     pub(crate) fn acknowledge_death(&self, cookie: u64, thread: &Arc<Thread>) -> Result {
-        let told = {
-            let mut sched = self.sched.lock();
-            let first = sched.told_deaths.cursor_lower_bound(&(cookie, 0));
-            let found = first
-                .map(|cursor| *cursor.current().0)
-                .filter(|key| key.0 == cookie);
-            found
-                .and_then(|key| sched.told_deaths.remove_node(&key))
-                .ok_or(ENOENT)?
-        };
-        let (_, death) = told.to_key_value();
+        let told = self.sched.lock().told_deaths.take(cookie);
+        let (death, _) = told.ok_or(ENOENT)?;
         death.acknowledge(thread);
         Ok(())
     }
 
     /// Forgets the deaths that were told, at the end of the process.
     pub(crate) fn end_told_deaths(&self) {
-        loop {
-            let told = {
-                let mut sched = self.sched.lock();
-                let first = sched
-                    .told_deaths
-                    .cursor_front()
-                    .map(|cursor| *cursor.current().0);
-                first.and_then(|key| sched.told_deaths.remove_node(&key))
-            };
-            if told.is_none() {
-                return;
-            }
-        }
+        while self.take_told_death() {}
+    }
+
+    fn take_told_death(&self) -> bool {
+        let told = self.sched.lock().told_deaths.take_any();
+        told.is_some()
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     grow::{give_back, retry, Attempt, Request},
     id_pool,
     id_table::{Agreement, IdTable, Lack},
-    node::{death::Death, Node, NodeClaim},
+    node::{death::Death, freeze::Freeze, Node, NodeClaim},
     slot_table::{self, Slots},
     stats::CountedHandle,
 };
@@ -55,8 +55,9 @@ pub(super) struct Handle {
     strong_claim: Option<NodeClaim>,
     /// Keeps the node's identity for as long as the handle exists.
     pub(super) weak_claim: NodeClaim,
-    /// The notification that was asked for; at most one.
+    /// The notifications that were asked for; at most one of a kind.
     pub(super) death: Option<Arc<Death>>,
+    pub(super) freeze: Option<Arc<Freeze>>,
     _counted: CountedHandle,
 }
 
@@ -65,6 +66,9 @@ impl Drop for Handle {
     fn drop(&mut self) {
         if let Some(death) = self.death.take() {
             death.abandon(self.weak_claim.node());
+        }
+        if let Some(freeze) = self.freeze.take() {
+            freeze.abandon();
         }
     }
 }
@@ -175,6 +179,7 @@ impl HandleTable {
             strong_claim,
             weak_claim: new.weak_claim,
             death: None,
+            freeze: None,
             _counted: CountedHandle::new(),
         };
         // The number is free and has its slot: it was just found, under this lock.

@@ -9,7 +9,7 @@ use kernel::{
     sync::{Arc, ArcBorrow},
 };
 
-use super::Process;
+use super::{freeze, Process};
 use crate::{
     defs::{ioctl, NodeFlags, PROTOCOL_VERSION},
     ffi::{
@@ -74,6 +74,9 @@ impl Process {
                 let error = self.current_thread()?.take_extended_error();
                 user::write(arg, &error.to_abi())
             }
+            ioctl::FREEZE => freeze::freeze(arg),
+            ioctl::GET_FROZEN_INFO => freeze::frozen_info(arg),
+            ioctl::GET_NODE_DEBUG_INFO => self.node_debug_info(arg),
             ioctl::ENABLE_ONEWAY_SPAM_DETECTION => {
                 let enable: u32 = user::read(arg)?;
                 self.reports_spam.store(enable != 0, Relaxed);

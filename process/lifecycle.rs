@@ -68,6 +68,7 @@ impl Process {
     fn end(self: Arc<Self>) {
         self.dead.store(true, Relaxed);
         self.sched.lock().set_dead();
+        self.end_watchers();
         self.context.unset_manager(&self);
         self.end_threads();
         self.end_todo();
@@ -75,6 +76,7 @@ impl Process {
         self.end_buffers();
         self.end_handles();
         self.end_told_deaths();
+        self.end_told_freezes();
         registry::leave(&self);
     }
 

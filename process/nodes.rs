@@ -7,6 +7,7 @@ use kernel::{prelude::*, rbtree::RBTreeNode, sync::Arc};
 use super::{Process, Sched, Wakeup};
 use crate::{
     defs::{NodeFlags, Strength},
+    ffi::{abi::binder_node_debug_info, user},
     node::{Node, NodeClaim},
     thread::Thread,
     work::Work,
@@ -118,6 +119,23 @@ impl Process {
             return Err(EINVAL);
         }
         node.acknowledge(strength)
+    }
+
+    /// `BINDER_GET_NODE_DEBUG_INFO`: the node with the smallest pointer above a given one.
+    pub(super) fn node_debug_info(&self, arg: u64) -> Result {
+        let asked: binder_node_debug_info = user::read(arg)?;
+        let mut info = binder_node_debug_info::default();
+        if let Some(above) = asked.ptr.checked_add(1) {
+            let view = {
+                let sched = self.sched.lock();
+                let cursor = sched.nodes.cursor_lower_bound(&above);
+                cursor.map(|cursor| cursor.current().1.view(&sched))
+            };
+            if let Some(view) = view {
+                info = view.debug_info();
+            }
+        }
+        user::write(arg, &info)
     }
 
     /// Queues work of the process again whose thread is gone before it was read.

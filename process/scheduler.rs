@@ -12,8 +12,12 @@ use kernel::{
 
 use crate::{
     ffi::{link::Link, task::WakeMode},
-    node::{death::ToldDeaths, Node},
-    process::Process,
+    node::{
+        death::ToldDeaths,
+        freeze::{ToldFreezes, Watchers},
+        Node,
+    },
+    process::{freezer::Freezer, Process},
     thread::{looper::Pool, Thread, NOT_READY},
     work::{Work, WorkQueue},
 };
@@ -37,6 +41,11 @@ pub(crate) struct Sched {
     pub(super) nodes: RBTree<u64, Arc<Node>>,
     /// Deaths that were read and not acknowledged.
     pub(crate) told_deaths: ToldDeaths,
+    /// Freezes that were read and not acknowledged.
+    pub(crate) told_freezes: ToldFreezes,
+    /// Who wants to know when the process is frozen.
+    pub(super) watchers: Watchers,
+    pub(crate) freezer: Freezer,
     pub(super) pool: Pool,
     dead: bool,
 }
@@ -83,6 +92,9 @@ impl Sched {
             sweep_at: FIRST_SWEEP,
             nodes: RBTree::new(),
             told_deaths: ToldDeaths::new(),
+            told_freezes: ToldFreezes::new(),
+            watchers: Watchers::new(),
+            freezer: Freezer::new(),
             pool: Pool::new(),
             dead: false,
         }

@@ -36,8 +36,15 @@ impl Process {
         }
         self.show_buffers(out)?;
         self.show_todo(out, style, &mut listing)?;
-        if !self.sched.lock().told_deaths.is_empty() {
+        let (deaths, freezes) = {
+            let sched = self.sched.lock();
+            (!sched.told_deaths.is_empty(), !sched.told_freezes.is_empty())
+        };
+        if deaths {
             out.write_str("  has delivered dead binder\n")?;
+        }
+        if freezes {
+            out.write_str("  has delivered freeze binder\n")?;
         }
         if style.scope == Scope::Busy && out.len() == body {
             out.truncate(start);

@@ -130,6 +130,13 @@ impl Process {
         }
     }
 
+    /// Whether `holds` is true of any thread; called with no lock held.
+    pub(super) fn any_thread(&self, holds: impl Fn(&Thread) -> bool) -> bool {
+        let mut any = false;
+        self.for_each_thread(|thread| any = any || holds(thread));
+        any
+    }
+
     fn thread_from(&self, tid: i32) -> Option<Arc<Thread>> {
         let threads = self.threads.lock();
         let cursor = threads.cursor_lower_bound(&tid)?;

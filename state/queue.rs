@@ -24,6 +24,7 @@ enum Item {
     Complete(Return),
     Node { id: u32, ptr: u64, cookie: u64 },
     Death(Option<News>, Cleared),
+    Freeze(Cleared),
 }
 
 /// Whether the end of a death notification was asked for.
@@ -31,6 +32,16 @@ enum Item {
 enum Cleared {
     Yes,
     No,
+}
+
+impl Cleared {
+    fn if_so(is_cleared: bool) -> Self {
+        if is_cleared {
+            Self::Yes
+        } else {
+            Self::No
+        }
+    }
 }
 
 struct Waiting {
@@ -147,20 +158,6 @@ impl CloneCounted for Option<Work> {
     }
 }
 
-impl Work {
-    /// Another pointer to it, if it is counted.
-    fn counted(&self) -> Option<Work> {
-        match self {
-            Work::Request(transaction) => Some(Work::Request(transaction.clone())),
-            Work::Response(transaction) => Some(Work::Response(transaction.clone())),
-            Work::Node(node) => Some(Work::Node(node.clone())),
-            Work::NodeForSender(node) => Some(Work::NodeForSender(node.clone())),
-            Work::Death(death) => Some(Work::Death(death.clone())),
-            Work::Notice(_) | Work::OwnError(_) => None,
-        }
-    }
-}
-
 impl Item {
     fn of(work: &Work, process: &Process, sched: &Sched, tid: i32) -> Self {
         match work {
@@ -176,13 +173,9 @@ impl Item {
             },
             Work::Death(death) => {
                 let obituary = death.obituary(sched);
-                let cleared = if obituary.is_cleared() {
-                    Cleared::Yes
-                } else {
-                    Cleared::No
-                };
-                Self::Death(obituary.news(), cleared)
+                Self::Death(obituary.news(), Cleared::if_so(obituary.is_cleared()))
             }
+            Work::Freeze(freeze) => Self::Freeze(Cleared::if_so(freeze.is_cleared(sched))),
             Work::Notice(notice) => Self::Complete(notice.code),
             Work::OwnError(error) => Self::Error(error.code),
         }
@@ -216,6 +209,10 @@ impl Waiting {
                     (_, Cleared::No) => "has dead binder",
                 };
                 write!(out, "{indent}{what}")?;
+            }
+            Item::Freeze(Cleared::No) => write!(out, "{indent}has frozen binder")?,
+            Item::Freeze(Cleared::Yes) => {
+                write!(out, "{indent}has cleared freeze notification")?;
             }
         }
         out.write_str(if self.mark == DEFERRED {

@@ -151,6 +151,15 @@ impl Thread {
                     debug::user_error!("acknowledges a death {cookie:#x} it was not told");
                 }
             }
+            Command::REQUEST_FREEZE_NOTIFICATION => {
+                let asked: binder_handle_cookie = reader.read()?;
+                process.request_freeze(asked.handle, asked.cookie)?;
+            }
+            Command::CLEAR_FREEZE_NOTIFICATION => {
+                let asked: binder_handle_cookie = reader.read()?;
+                process.clear_freeze(asked.handle, asked.cookie)?;
+            }
+            Command::FREEZE_NOTIFICATION_DONE => process.acknowledge_freeze(reader.read()?)?,
             Command::REGISTER_LOOPER => self.register_looper(),
             Command::ENTER_LOOPER => self.enter_looper(),
             Command::EXIT_LOOPER => self.inner.lock().looper.exit(),

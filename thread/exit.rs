@@ -33,6 +33,7 @@ impl Thread {
         let mut stack = core::mem::take(&mut self.inner.lock().stack);
         while let Some(transaction) = stack.pop() {
             if !transaction.is_from(self) {
+                transaction.request_ends(&self.process);
                 Transaction::fail(transaction, TransactionError::DIED);
             }
         }
@@ -44,7 +45,7 @@ impl Thread {
             let work = self.inner.lock().queue.pop_any();
             match work {
                 None => return,
-                Some(work @ (Work::Node(_) | Work::Death(_))) => self.process.requeue(work),
+                Some(work @ (Work::Node(_) | Work::Death(_) | Work::Freeze(_))) => self.process.requeue(work),
                 Some(Work::NodeForSender(node)) => self.process.requeue(Work::Node(node)),
                 Some(work) => work.cancel(),
             }
@@ -60,6 +61,7 @@ impl Work {
             Work::Response(transaction) => drop(transaction),
             Work::Node(node) | Work::NodeForSender(node) => drop(node),
             Work::Death(death) => drop(death),
+            Work::Freeze(freeze) => drop(freeze),
             Work::Notice(notice) => drop(notice),
             Work::OwnError(error) => drop(error),
         }

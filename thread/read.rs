@@ -9,8 +9,8 @@ use kernel::{prelude::*, sync::Arc};
 use super::{looper::Ready, own_error::OwnError, returns::ReturnWriter, wait::Search, Thread};
 use crate::{
     defs::Return,
-    ffi::abi::binder_ptr_cookie,
-    node::{death::Death, obituary::News, refcount::Actions, Node},
+    ffi::abi::{binder_frozen_state_info, binder_ptr_cookie},
+    node::{death::Death, freeze::Freeze, frozen_notice, obituary::News, refcount::Actions, Node},
     work::{Notice, Work},
 };
 
@@ -136,6 +136,7 @@ impl Thread {
             Work::Response(transaction) => self.receive_response(transaction, writer),
             Work::Node(node) | Work::NodeForSender(node) => deliver_node(&node, writer),
             Work::Death(death) => deliver_death(&death, writer),
+            Work::Freeze(freeze) => deliver_freeze(&freeze, writer),
             Work::Notice(notice) => {
                 writer.put_code(notice.code)?;
                 *done = Some(notice);
@@ -174,6 +175,28 @@ fn deliver_death(death: &Arc<Death>, writer: &mut ReturnWriter<'_>) -> Result<Fl
             Ok(Flow::Continue)
         }
         News::None => Ok(Flow::Continue),
+    }
+}
+
+/// Tells whether the process of an object is frozen, which ends the read, or that the
+/// interest in it has ended.
+fn deliver_freeze(freeze: &Arc<Freeze>, writer: &mut ReturnWriter<'_>) -> Result<Flow> {
+    writer.make_room()?;
+    match freeze.read() {
+        frozen_notice::News::State(frozen) => {
+            let info = binder_frozen_state_info {
+                cookie: freeze.cookie,
+                is_frozen: frozen.into(),
+                reserved: 0,
+            };
+            writer.put_item(Return::FROZEN_BINDER, &info)?;
+            Ok(Flow::End)
+        }
+        frozen_notice::News::Cleared => {
+            writer.put_item(Return::CLEAR_FREEZE_NOTIFICATION_DONE, &freeze.cookie)?;
+            Ok(Flow::Continue)
+        }
+        frozen_notice::News::None => Ok(Flow::Continue),
     }
 }
 

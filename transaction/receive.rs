@@ -49,7 +49,9 @@ impl Thread {
         }
         files.install(&mut buffer);
         buffer.hand_over();
-        if !request.is_oneway() {
+        if request.is_oneway() {
+            request.request_ends(&self.process);
+        } else {
             self.start_serving(request);
         }
         Ok(Flow::End)
@@ -65,6 +67,7 @@ impl Thread {
         error: Error,
     ) {
         drop(buffer);
+        request.request_ends(&self.process);
         Transaction::fail(request, TransactionError::failed(error));
         let top = self.inner.lock().stack.last().cloned();
         self.settle(top);
@@ -76,6 +79,7 @@ impl Thread {
         response: Arc<Transaction>,
         writer: &mut ReturnWriter<'_>,
     ) -> Result<Flow> {
+        self.process.note_end();
         match response.unload() {
             Cargo::Reply(reply) => self.receive_reply(response, reply, writer),
             Cargo::Failure(Outcome(code)) => {

@@ -87,6 +87,7 @@ impl Thread {
             (inner.stack.pop(), inner.stack.last().cloned())
         };
         drop(top);
+        call.request_ends(&self.process);
         self.stop_writing();
         Transaction::fail_with_id(call, id, error);
         self.settle(below);
@@ -138,6 +139,9 @@ impl Thread {
             };
             (call, inner.stack.last().cloned(), unplaced)
         };
+        if let Some(call) = &call {
+            call.request_ends(&self.process);
+        }
         drop((call, unplaced));
         if matches!(completion, Completion::Immediate) {
             self.notify_poll();

@@ -20,7 +20,7 @@ use crate::{
     error::TransactionError,
     ffi::{task::WakeMode, time::now},
     node::NodeClaim,
-    process::{BufferKind, Process, Wakeup},
+    process::{freezer::Admission, BufferKind, Process, Wakeup},
     reports::{self, Route},
     thread::{CallStart, Thread},
     work::{Notice, Work},
@@ -33,6 +33,17 @@ type Outcome<T> = core::result::Result<T, TransactionError>;
 enum Warning {
     /// Its sender floods the target.
     Spam,
+    /// It waits, because its target is frozen.
+    Frozen,
+}
+
+impl Warning {
+    fn code(self) -> Return {
+        match self {
+            Self::Spam => Return::ONEWAY_SPAM_SUSPECT,
+            Self::Frozen => Return::TRANSACTION_PENDING_FROZEN,
+        }
+    }
 }
 
 impl Thread {
@@ -61,9 +72,9 @@ impl Thread {
         });
         match result {
             Ok(None) => self.log(id, kind, data, to),
-            Ok(Some(Warning::Spam)) => {
+            Ok(Some(warning)) => {
                 self.log(id, kind, data, to);
-                reports::report(self, data, route, Return::ONEWAY_SPAM_SUSPECT)
+                reports::report(self, data, route, warning.code())
             }
             Err(error) => {
                 self.log_failure(id, kind, data, to, error);
@@ -88,7 +99,7 @@ impl Thread {
         };
         let mut buffer = self.fill_buffer(id, data, target, kind)?;
         buffer.contents().blocks_oneway = true;
-        let warning = buffer.is_spam.then_some(Warning::Spam);
+        let mut warning = buffer.is_spam.then_some(Warning::Spam);
         notice.code = if buffer.is_spam && self.process.wants_spam_reports() {
             Return::ONEWAY_SPAM_SUSPECT
         } else {
@@ -98,7 +109,11 @@ impl Thread {
             .as_mut()
             .prepare(id, data, None, Chain::default(), buffer);
         transaction.as_mut().set_sender(self);
-        submit_oneway(transaction.into(), &owner)?;
+        let admission = submit_oneway(transaction.into(), &owner)?;
+        if admission == Admission::Frozen {
+            notice.code = Return::TRANSACTION_PENDING_FROZEN;
+            warning = Some(Warning::Frozen);
+        }
         self.push_notice(notice);
         Ok(warning)
     }
@@ -181,12 +196,18 @@ impl Thread {
         nearest: Option<Waiting>,
     ) -> Outcome<Wakeup> {
         let mut sched = owner.sched.lock();
-        if sched.is_dead() {
+        let refused = if sched.freezer.admit_call() == Admission::Frozen {
+            Some(TransactionError::FROZEN)
+        } else {
+            sched.is_dead().then_some(TransactionError::DIED)
+        };
+        if let Some(error) = refused {
             drop(sched);
             self.recycle_notice(notice);
             drop(call);
-            return Err(TransactionError::DIED);
+            return Err(error);
         }
+        call.request_begins(owner);
         self.start_waiting(call.clone(), notice);
         let mut work = Work::Request(call);
         if let Some(Waiting { thread, call }) = &nearest {
@@ -207,23 +228,61 @@ impl Thread {
     }
 }
 
-/// Queues a oneway message behind those of the same node.
-fn submit_oneway(message: Arc<Transaction>, owner: &Process) -> Outcome<()> {
+/// Queues a oneway message behind those of the same node. If the process is frozen it takes
+/// the place of one that it makes needless.
+fn submit_oneway(message: Arc<Transaction>, owner: &Process) -> Outcome<Admission> {
     let node = message.target_node().ok_or(TransactionError::DIED)?;
-    let wakeup = {
+    let mut outdated = None;
+    let (admission, wakeup) = {
         let mut sched = owner.sched.lock();
         if sched.is_dead() {
             drop(sched);
             drop(message);
             return Err(TransactionError::DIED);
         }
-        match node.state(&mut sched).oneway.submit(Work::Request(message)) {
+        let admission = sched.freezer.admit_oneway();
+        message.request_begins(owner);
+        let queue = &mut node.state(&mut sched).oneway;
+        if admission == Admission::Frozen && message.is_update() {
+            outdated = queue.take_first(|waiting| message.supersedes(waiting));
+        }
+        let wakeup = match queue.submit(Work::Request(message)) {
             Some(work) => sched.push(work),
             None => Wakeup::nobody(),
-        }
+        };
+        (admission, wakeup)
     };
     wakeup.wake(owner);
-    Ok(())
+    if let Some(Work::Request(outdated)) = outdated {
+        outdated.end_superseded();
+    }
+    Ok(admission)
+}
+
+/// Messages that take the place of others, as `TF_UPDATE_TXN` allows.
+impl Transaction {
+    fn is_update(&self) -> bool {
+        self.flags
+            .has(TransactionFlags(TransactionFlags::ONE_WAY.0 | TransactionFlags::UPDATE_TXN.0))
+    }
+
+    /// Whether this message makes another one needless that waits for the same node.
+    fn supersedes(&self, waiting: &Work) -> bool {
+        let Work::Request(old) = waiting else {
+            return false;
+        };
+        old.code == self.code && old.flags.0 == self.flags.0 && old.sender.0 == self.sender.0
+    }
+
+    /// Another message has its place in the queue, behind the one that is out.
+    fn end_superseded(&self) {
+        let mut cargo = self.unload();
+        if let Cargo::Buffer(buffer) = &mut cargo {
+            // It was not the message that is out, so it lets none go out.
+            buffer.contents().blocks_oneway = false;
+        }
+        self.discard(cargo);
+    }
 }
 
 impl Transaction {

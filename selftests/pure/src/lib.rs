@@ -38,8 +38,12 @@ mod driver {
         pub(crate) mod link;
     }
     pub(crate) mod node {
+        pub(crate) mod frozen_notice;
         pub(crate) mod obituary;
         pub(crate) mod refcount;
+    }
+    pub(crate) mod process {
+        pub(crate) mod freezer;
     }
     pub(crate) mod state {
         pub(crate) mod sort;
