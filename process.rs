@@ -99,6 +99,8 @@ pub(crate) struct Process {
     poll_queue: PollCondVarBox,
     /// Whether anybody has ever polled the file; a hint that spares others a lock.
     polled: AtomicBool,
+    /// A poll had no memory for its thread: threads to come tell the process's pollers.
+    threads_poll_here: AtomicBool,
     /// Whether the thread pool has a limit above 0; a hint that spares the common
     /// process without pool a lock.
     has_pool: AtomicBool,
@@ -142,6 +144,7 @@ impl Process {
                 buffers <- new_spinlock!(Buffers::new(), "Process::buffers"),
                 poll_queue,
                 polled: AtomicBool::new(false),
+                threads_poll_here: AtomicBool::new(false),
                 has_pool: AtomicBool::new(false),
                 reports_spam: AtomicBool::new(false),
                 dead: AtomicBool::new(false),
@@ -172,6 +175,11 @@ impl Process {
         if self.polled.load(Relaxed) && self.sched.lock().has_work() {
             self.notify_poll();
         }
+    }
+
+    /// Whether a new thread may have to tell those who poll the process, too.
+    pub(crate) fn threads_poll_here(&self) -> bool {
+        self.threads_poll_here.load(Relaxed)
     }
 
     /// Whether reads have to look at the thread pool at all.

@@ -66,7 +66,7 @@ pub(crate) struct Thread {
     /// Index in the process's ready list, or [`NOT_READY`].
     pub(crate) ready_at: AtomicUsize,
     poll_queue: SetOnce<PollCondVarBox>,
-    /// There was no memory for `poll_queue`: the process's queue stands in for it.
+    /// There once was no memory for `poll_queue`: who polled then waits at the process's queue.
     polls_process: AtomicBool,
     /// The next read returns at once, whatever there is (set by `flush`, under the lock).
     return_now: AtomicBool,
@@ -120,7 +120,7 @@ impl Thread {
                 task,
                 ready_at: AtomicUsize::new(NOT_READY),
                 poll_queue: SetOnce::new(),
-                polls_process: AtomicBool::new(false),
+                polls_process: AtomicBool::new(process.threads_poll_here()),
                 return_now: AtomicBool::new(false),
                 stopped: Stopped::no(),
                 counters: Counters::new(),
@@ -237,7 +237,9 @@ impl Thread {
     pub(crate) fn notify_poll(&self) {
         if let Some(queue) = self.poll_queue.as_ref() {
             queue.notify_all();
-        } else if self.polls_process.load(Relaxed) {
+        }
+        // Also if there is a queue by now: who could not register there will not do so again.
+        if self.polls_process.load(Relaxed) {
             self.process.notify_poll();
         }
     }

@@ -50,7 +50,11 @@ impl Process {
         self.polled.store(true, Relaxed);
         table.register_wait(file, &self.poll_queue);
         let process: Arc<Self> = self.into();
-        process.current_thread()?.poll(file, table)
+        let thread = process.current_thread().inspect_err(|_| {
+            // The caller may never register again: epoll does not.
+            process.threads_poll_here.store(true, Relaxed);
+        })?;
+        thread.poll(file, table)
     }
 
     /// The last close. Nobody uses the file any more, and nobody will.
