@@ -11,6 +11,10 @@ CONFIG_ANDROID_BINDER_RUST ?= m
 endif
 
 obj-$(CONFIG_ANDROID_BINDER_RUST) += rust_binder.o
+rust_binder-y := rust_binder_main.o trace.o
+
+# The kernel's define_trace.h reads trace.h again.
+CFLAGS_trace.o := -I$(src)
 
 # Outside a kernel tree the tests are asked for on make's command line.
 ifneq ($(KBUILD_EXTMOD),)
@@ -46,8 +50,8 @@ $(obj)/rust_binder_bindings.rs: $(src)/ffi/helpers.h \
 targets += rust_binder_bindings.rs
 clean-files += rust_binder_bindings.rs
 
-$(obj)/rust_binder.o: $(obj)/rust_binder_bindings.rs
-$(obj)/rust_binder.o: export RUST_BINDER_BINDINGS := \
+$(obj)/rust_binder_main.o: $(obj)/rust_binder_bindings.rs
+$(obj)/rust_binder_main.o: export RUST_BINDER_BINDINGS := \
 	$(abspath $(obj))/rust_binder_bindings.rs
 
 else

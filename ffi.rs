@@ -18,6 +18,7 @@ pub(crate) mod pointer;
 pub(crate) mod report;
 pub(crate) mod state_file;
 pub(crate) mod task;
+pub(crate) mod trace;
 pub(crate) mod time;
 pub(crate) mod user;
 pub(crate) mod vm_ops;

@@ -6,7 +6,10 @@
 //! neither an atomic operation nor a shared cache line. What a thread counted is added
 //! to its process as it ends, and that to a total as the file is closed; who reads adds up.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::{
+    ffi::CStr,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 use kernel::fmt::{self, Write};
 
@@ -18,11 +21,21 @@ const NUMBERS: usize = 32;
 
 /// Names with one prefix, in the order of their numbers.
 macro_rules! names {
-    ($prefix:literal $($name:ident)*) => { [$(concat!($prefix, stringify!($name))),*] };
+    ($prefix:literal $($name:ident)*) => {
+        [$(c_name(concat!($prefix, stringify!($name), "\0"))),*]
+    };
+}
+
+/// For use in constants only: a name without its end does not compile.
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!(),
+    }
 }
 
 /// Names of commands, by number.
-const COMMANDS: [&str; 22] = names!("BC_"
+const COMMANDS: [&CStr; 22] = names!("BC_"
     TRANSACTION REPLY ACQUIRE_RESULT FREE_BUFFER INCREFS ACQUIRE RELEASE DECREFS INCREFS_DONE
     ACQUIRE_DONE ATTEMPT_ACQUIRE REGISTER_LOOPER ENTER_LOOPER EXIT_LOOPER
     REQUEST_DEATH_NOTIFICATION CLEAR_DEATH_NOTIFICATION DEAD_BINDER_DONE TRANSACTION_SG REPLY_SG
@@ -30,11 +43,26 @@ const COMMANDS: [&str; 22] = names!("BC_"
 
 /// Names of returns, by number. `BR_TRANSACTION_SEC_CTX` shares the one of
 /// `BR_TRANSACTION`.
-const RETURNS: [&str; 23] = names!("BR_"
+const RETURNS: [&CStr; 23] = names!("BR_"
     ERROR OK TRANSACTION REPLY ACQUIRE_RESULT DEAD_REPLY TRANSACTION_COMPLETE INCREFS ACQUIRE
     RELEASE DECREFS ATTEMPT_ACQUIRE NOOP SPAWN_LOOPER FINISHED DEAD_BINDER
     CLEAR_DEATH_NOTIFICATION_DONE FAILED_REPLY FROZEN_REPLY ONEWAY_SPAM_SUSPECT
     TRANSACTION_PENDING_FROZEN FROZEN_BINDER CLEAR_FREEZE_NOTIFICATION_DONE);
+
+/// The name of a command, if it is known.
+pub(crate) fn command_name(command: Command) -> Option<&'static CStr> {
+    COMMANDS.get(number(command.0)).copied()
+}
+
+/// The name of a return, if it is known.
+pub(crate) fn return_name(code: Return) -> Option<&'static CStr> {
+    RETURNS.get(number(code.0)).copied()
+}
+
+/// The number in the low byte of an ioctl-style code.
+fn number(code: u32) -> usize {
+    (code & 0xff) as usize
+}
 
 /// What one thread, or all ended ones of a process, did.
 ///
@@ -103,7 +131,10 @@ impl Counters {
         for (name, number) in commands.chain(RETURNS.iter().zip(&self.returns)) {
             match number.load(Relaxed) {
                 0 => {}
-                number => writeln!(out, "{indent}{name}: {number}")?,
+                number => {
+                    let name = name.to_str().unwrap_or_default();
+                    writeln!(out, "{indent}{name}: {number}")?;
+                }
             }
         }
         Ok(())

@@ -31,6 +31,7 @@ mod reply;
 mod security;
 mod send;
 mod show;
+mod trace;
 
 use self::chain::Chain;
 pub(crate) use self::show::{BufferView, Carried, View};
@@ -244,6 +245,7 @@ impl Transaction {
     pub(crate) fn request_ends(&self, target: &Process) {
         if self.outstanding.load(Relaxed) {
             self.outstanding.store(false, Relaxed);
+            self.trace_request_over();
             target.request_ends();
         }
     }

@@ -19,6 +19,8 @@ pub(crate) struct Contents {
     extras: Option<KBox<Extras>>,
     /// The next oneway message of the target waits for the end of this buffer.
     pub(crate) blocks_oneway: bool,
+    /// Another message has the place of this one, see `TF_UPDATE_TXN`.
+    pub(crate) superseded: bool,
     /// Zero the memory when the buffer is freed (`TF_CLEAR_BUF`).
     pub(crate) clear: bool,
 }

@@ -16,6 +16,7 @@ use kernel::{
 };
 
 use super::{Allocation, Contents};
+use crate::ffi::trace;
 
 /// Who closes a descriptor that was delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,8 @@ pub(super) struct SentFile {
 pub(crate) struct ArrivedFiles(Option<Numbered>);
 
 struct Numbered {
-    files: KVVec<(FileDescriptorReservation, ARef<File>)>,
+    /// With the places of their numbers in the buffer.
+    files: KVVec<(FileDescriptorReservation, ARef<File>, u32)>,
     /// The numbers that go with the buffer.
     kept: KVVec<u32>,
 }
@@ -70,7 +72,9 @@ impl ArrivedFiles {
             let reservation = FileDescriptorReservation::get_unused_fd_flags(O_CLOEXEC)?;
             let number = reservation.reserved_fd();
             buffer.write(offset as usize, &number.to_ne_bytes())?;
-            arrived.files.push((reservation, file), GFP_KERNEL)?;
+            arrived
+                .files
+                .push((reservation, file, offset), GFP_KERNEL)?;
             if keeper == Keeper::Buffer {
                 arrived.kept.push(number, GFP_KERNEL)?;
             }
@@ -78,12 +82,14 @@ impl ArrivedFiles {
         Ok(Self(Some(arrived)))
     }
 
-    /// Makes the numbers valid.
-    pub(crate) fn install(self, buffer: &mut Allocation) {
+    /// Makes the numbers valid. `id` is the transaction's, for events.
+    pub(crate) fn install(self, buffer: &mut Allocation, id: u32) {
         let Some(arrived) = self.0 else {
             return;
         };
-        for (reservation, file) in arrived.files {
+        for (reservation, file, offset) in arrived.files {
+            let number = reservation.reserved_fd();
+            trace::transaction_fd_recv(|| (id as c_int, number as c_int, offset as usize));
             reservation.fd_install(file);
         }
         buffer.contents().close_when_freed(arrived.kept);

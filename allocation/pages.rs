@@ -25,7 +25,7 @@ use kernel::{
 };
 
 use crate::{
-    ffi::{user, vm_ops},
+    ffi::{trace, user, vm_ops},
     process::Process,
 };
 
@@ -113,10 +113,13 @@ impl Pages {
         if !slot.load(Acquire).is_null() {
             return Ok(());
         }
+        trace::update_page_range(|| (of.pid, true, index << PAGE_SHIFT, PAGE_SIZE));
+        trace::alloc_page_start(|| (of.pid, index));
         let page = Page::alloc_page(GFP_KERNEL | __GFP_HIGHMEM | __GFP_ZERO)?;
         let address = self.start.wrapping_add(index << PAGE_SHIFT);
         self.map(address, &page, of)?;
         // INVARIANT: The page was allocated zeroed; the slot owns it from here on.
+        trace::alloc_page_end(|| (of.pid, index));
         slot.store(page.as_ptr(), Release);
         core::mem::forget(page);
         Ok(())

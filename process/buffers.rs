@@ -9,6 +9,7 @@ use crate::{
     allocation::{layout::Layout, pages::Pages, Allocation, Contents},
     debug,
     error::TransactionError,
+    ffi::trace,
     grow::{retry, Attempt, Request},
     range_alloc::{AllocFail, Allocated, GrowRequest, Kind, Label, RangeAlloc, Slot, State},
 };
@@ -90,6 +91,7 @@ impl Process {
             offsets: layout.offsets_size() as u32,
         };
         let (allocated, pages) = self.reserve(layout.total(), kind, label)?;
+        trace::transaction_alloc_buf(|| self.buffers.lock().traced(allocated.slot.index));
         let buffer = Allocation::new(self.clone(), pages, allocated, layout);
         buffer.make_resident().map_err(|error| {
             if error == ENOMEM {
@@ -144,6 +146,7 @@ impl Process {
             let offset = usize::try_from(address.checked_sub(start)?).ok()?;
             let index = buffers.ranges.begin_free_by_offset(offset).ok()?;
             let contents = buffers.ranges.take_payload(index)?;
+            trace::transaction_buffer_release(|| buffers.traced(index));
             if !contents.clear {
                 buffers.ranges.release(index);
                 return Some(contents);
@@ -160,7 +163,15 @@ impl Process {
         if contents.clear {
             wipe(pages, slot);
         }
-        self.buffers.lock().ranges.release(slot.index);
+        {
+            let mut buffers = self.buffers.lock();
+            if contents.superseded {
+                trace::transaction_update_buffer_release(|| buffers.traced(slot.index));
+            } else {
+                trace::transaction_failed_buffer_release(|| buffers.traced(slot.index));
+            }
+            buffers.ranges.release(slot.index);
+        }
         contents.release(self);
     }
 
@@ -180,6 +191,7 @@ impl Process {
             |(slot, state, _): (Slot, State, _)| (state == State::Delivered).then_some(slot.index);
         let index = buffers.ranges.iter().find_map(is_delivered)?;
         let contents = buffers.ranges.take_payload(index);
+        trace::transaction_buffer_release(|| buffers.traced(index));
         buffers.ranges.release(index);
         contents
     }

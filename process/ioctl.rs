@@ -15,7 +15,7 @@ use crate::{
     ffi::{
         abi::{binder_version, binder_write_read, flat_binder_object},
         task::Current,
-        user,
+        trace, user,
     },
     thread::Blocking,
 };
@@ -34,6 +34,13 @@ impl Process {
         arg: u64,
         nonblocking: bool,
     ) -> Result {
+        trace::ioctl(|| (request, arg as c_ulong));
+        let result = self.dispatch(request, arg, nonblocking);
+        trace::ioctl_done(|| (errno(&result),));
+        result
+    }
+
+    fn dispatch(self: ArcBorrow<'_, Self>, request: u32, arg: u64, nonblocking: bool) -> Result {
         if !Current::get().belongs_to(&self.task) {
             return Err(EINVAL);
         }
@@ -98,6 +105,7 @@ impl Process {
                 request.write_size,
                 request.write_consumed,
             );
+            trace::write_done(|| (errno(&result),));
         }
         if result.is_err() {
             request.read_consumed = 0;
@@ -107,6 +115,7 @@ impl Process {
                 Ok(consumed) => request.read_consumed = consumed,
                 Err(error) => result = Err(error),
             }
+            trace::read_done(|| (errno(&result),));
         }
         thread.clear_return_request();
         user::write(arg, &request)?;
@@ -125,4 +134,9 @@ impl Process {
     fn set_context_manager(self: &Arc<Self>, ptr: u64, cookie: u64, flags: NodeFlags) -> Result {
         self.context.set_manager(self, ptr, cookie, flags)
     }
+}
+
+/// What an event tells of a result.
+fn errno(result: &Result) -> c_int {
+    result.map_or_else(Error::to_errno, |()| 0)
 }

@@ -13,6 +13,7 @@ use crate::{
             binder_handle_cookie, binder_ptr_cookie, binder_transaction_data,
             binder_transaction_data_sg,
         },
+        trace,
         user::Window,
     },
     transaction::TransactionData,
@@ -110,6 +111,7 @@ impl Thread {
     fn command(self: &Arc<Self>, reader: &mut CommandReader) -> Result {
         let process = &self.process;
         let command = Command(reader.read()?);
+        trace::command(|| (command.0,));
         self.counters.command(command);
         match command {
             Command::TRANSACTION => {

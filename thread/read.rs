@@ -9,7 +9,10 @@ use kernel::{prelude::*, sync::Arc};
 use super::{looper::Ready, own_error::OwnError, returns::ReturnWriter, wait::Search, Thread};
 use crate::{
     defs::Return,
-    ffi::abi::{binder_frozen_state_info, binder_ptr_cookie},
+    ffi::{
+        abi::{binder_frozen_state_info, binder_ptr_cookie},
+        trace,
+    },
     node::{death::Death, freeze::Freeze, frozen_notice, obituary::News, refcount::Actions, Node},
     work::{Notice, Work},
 };
@@ -60,6 +63,7 @@ impl Thread {
 
     fn fill(self: &Arc<Self>, writer: &mut ReturnWriter<'_>, blocking: Blocking) -> Result {
         let mut process = self.prepare_read()?;
+        trace::wait_for_work(|| self.what_is_there(process));
         let mut done = None;
         loop {
             let search = Search {
@@ -90,6 +94,13 @@ impl Thread {
             return Err(EAGAIN);
         }
         Ok(())
+    }
+
+    /// What an event tells of a read that begins.
+    #[cold]
+    fn what_is_there(&self, process: bool) -> (bool, bool, bool) {
+        let inner = self.inner.lock();
+        (process, !inner.stack.is_empty(), !inner.queue.is_empty())
     }
 
     /// Makes room for a call that the thread may come to serve, and says whether it may

@@ -8,6 +8,7 @@ use crate::{
     defs::Return,
     ffi::{
         abi::binder_transaction_data_secctx,
+        trace,
         user::{self, Window},
     },
     stats::Counters,
@@ -90,6 +91,7 @@ impl<'a> ReturnWriter<'a> {
     /// Adds an item without payload.
     pub(crate) fn put_code(&mut self, code: Return) -> Result {
         self.items = self.items.saturating_add(1);
+        trace::r#return(|| (code.0,));
         self.counters.returned(code);
         self.put(&code.0)
     }
@@ -136,6 +138,7 @@ impl<'a> ReturnWriter<'a> {
     /// Replaces the first word of the buffer, the `BR_NOOP`.
     pub(crate) fn replace_first(&mut self, code: Return) -> Result {
         user::write(self.buffer, &code.0)?;
+        trace::r#return(|| (code.0,));
         self.counters.returned(code);
         Ok(())
     }

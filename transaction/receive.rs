@@ -14,6 +14,7 @@ use crate::{
     ffi::{
         abi::{binder_transaction_data, binder_transaction_data_secctx},
         task::tgid_seen_by_current,
+        trace,
     },
     thread::{Flow, ReturnWriter, Thread},
 };
@@ -40,6 +41,7 @@ impl Thread {
                 return Ok(Flow::Continue);
             }
         };
+        trace::transaction_received(|| (request.id as c_int,));
         let data = request.describe(&buffer);
         let written = write_request(writer, data, &buffer).and_then(|()| writer.flush());
         if let Err(error) = written {
@@ -47,7 +49,7 @@ impl Thread {
             self.refuse_request(request, buffer, EFAULT);
             return Err(error);
         }
-        files.install(&mut buffer);
+        files.install(&mut buffer, request.id);
         buffer.hand_over();
         if request.is_oneway() {
             request.request_ends(&self.process);
@@ -107,6 +109,8 @@ impl Thread {
             writer.put_code(Return::FAILED_REPLY)?;
             return Ok(Flow::End);
         };
+        let id = call.reply_id.load(Relaxed);
+        trace::transaction_received(|| (id as c_int,));
         let mut data = binder_transaction_data::for_receiver(0, 0);
         data.code = code;
         data.flags = flags.0;
@@ -114,8 +118,9 @@ impl Thread {
         locate(&mut data, &buffer);
         writer.put_item(Return::REPLY, &data)?;
         writer.flush()?;
-        files.install(&mut buffer);
+        files.install(&mut buffer, id);
         buffer.hand_over();
+        call.trace_reply_over(id);
         self.recycle_transaction(call);
         Ok(Flow::End)
     }

@@ -60,6 +60,7 @@ impl Thread {
         notice: KBox<Notice>,
         data: &TransactionData,
     ) {
+        call.trace_reply(id, data);
         match self.make_reply(&call, id, data) {
             Ok(reply) => {
                 call.reply_id.store(id, Relaxed);

@@ -12,6 +12,7 @@ use super::{
     log::{Destination, Kind},
     next_id, security,
     security::SenderContext,
+    trace::trace_request,
     Cargo, Place, TargetName, Transaction, TransactionData,
 };
 use crate::{
@@ -97,6 +98,7 @@ impl Thread {
         let kind = BufferKind::Oneway {
             sender: self.process.pid,
         };
+        trace_request(id, data, &target, 0);
         let mut buffer = self.fill_buffer(id, data, target, kind)?;
         buffer.contents().blocks_oneway = true;
         let mut warning = buffer.is_spam.then_some(Warning::Spam);
@@ -131,9 +133,11 @@ impl Thread {
             notice,
             mut transaction,
         } = self.begin_call(id)?;
-        let buffer = self.fill_buffer(id, data, target, BufferKind::Sync)?;
         let chain = Chain::behind(outer);
         let nearest = chain.nearest_thread(&owner);
+        let thread = nearest.as_ref().map_or(0, |waiting| waiting.thread.tid);
+        trace_request(id, data, &target, thread);
+        let buffer = self.fill_buffer(id, data, target, BufferKind::Sync)?;
         transaction
             .as_mut()
             .prepare(id, data, Some(self.clone()), chain, buffer);
@@ -279,7 +283,9 @@ impl Transaction {
         let mut cargo = self.unload();
         if let Cargo::Buffer(buffer) = &mut cargo {
             // It was not the message that is out, so it lets none go out.
-            buffer.contents().blocks_oneway = false;
+            let contents = buffer.contents();
+            contents.blocks_oneway = false;
+            contents.superseded = true;
         }
         self.discard(cargo);
     }

@@ -52,6 +52,14 @@ impl Shown {
 }
 
 impl Buffers {
+    /// What events tell of a buffer: its transaction, and the sizes of its parts.
+    pub(super) fn traced(&self, index: u32) -> (c_int, usize, usize, usize) {
+        self.ranges.labelled(index).map_or((0, 0, 0, 0), |buffer| {
+            let Shown { id, sizes, .. } = Shown::of(buffer);
+            (id as c_int, sizes.0, sizes.1, sizes.2)
+        })
+    }
+
     /// Looks at descriptors from `from` on, as many as there is room for. Returns the one
     /// to go on with.
     fn copy_piece(&self, from: u32, piece: &mut KVec<Shown>) -> Option<u32> {

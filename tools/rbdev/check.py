@@ -31,6 +31,9 @@ DEBUG_PART = 20
 PATIENCE = 6
 DRIVERS = {"ours": ("rust", "rbinder"), "C": ("c", "cbinder")}
 KUNIT = "kunit"
+# Programs for a guest with one processor: they switch events of the kernel on, for which it
+# patches its code, and the emulator may run on with the old one on another processor.
+ONE_CPU = ("binder-test-trace",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -156,7 +159,7 @@ def debug(report: Report, options: argparse.Namespace, kernel) -> None:
 
 
 def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict, patience: int = 1) -> None:
-    """The chosen test programs in one guest, then unloading.
+    """The chosen test programs in a guest, those of ONE_CPU in another, then unloading.
 
     On the stock kernel they run on both drivers; in a debug kernel on ours, after
     the KUnit suites: it is for mistakes of ours, so its finds must not be the C
@@ -173,6 +176,22 @@ def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict,
             known = ", ".join(guest.select(programs, "*")) or "none at all"
             group.fail("a test program is chosen", f"none matches {pattern!r}; there are: {known}")
         return
+    seen: dict[str, list[ktap.Test]] = {}
+    for smp, part in ((2, [name for name in names if name not in ONE_CPU]), (1, [name for name in names if name in ONE_CPU])):
+        if part or (kunit and smp == 2):
+            ran = run_part(report, kernel, part, files, listed, patience=patience, smp=smp, kunit=kunit and smp == 2)
+            for mark, tests in ran.items():
+                seen.setdefault(mark, []).extend(tests)
+    completeness(report, kernel.name, names, seen, listed)
+    if kunit:
+        suites(report, kernel.name, seen)
+
+
+def run_part(
+    report: Report, kernel, names: list[str], files: dict, listed, *, patience: int, smp: int, kunit: bool
+) -> dict[str, list[ktap.Test]]:
+    """Runs programs in one guest; returns the tests by what they ran on."""
+    peer = kernel.name == "stock"
     scripts = ["beside"] if peer else ["alone", *([KUNIT] if kunit else [])]
     text = guest.script(*scripts, variables={"ORDER": "C-first", "BINDER_TEST_TIMEOUT": 30 * patience})
     text += "export BINDER_TEST_TIMEOUT\n"
@@ -195,34 +214,33 @@ def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict,
         title=titles(kernel.name),
         judge=judge,
         timeout=1800 * patience,
+        smp=smp,
     )
-    completeness(report, kernel.name, names, collector, listed)
-    if kunit:
-        suites(report, kernel.name, collector)
+    return collector.seen
 
 
-def suites(report: Report, kernel: str, collector) -> None:
+def suites(report: Report, kernel: str, seen: dict[str, list[ktap.Test]]) -> None:
     """Records that KUnit ran tests: without CONFIG_KUNIT=y they are left out in silence."""
     with report.group(f"{kernel}: KUnit suites") as group:
-        ran = [test for test in collector.seen.get(KUNIT, []) if test.program.startswith("rust_binder_")]
+        ran = [test for test in seen.get(KUNIT, []) if test.program.startswith("rust_binder_")]
         if any(test.result == ktap.PASS for test in ran):
             group.ok("KUnit_ran_tests")
         else:
             group.fail("KUnit_ran_tests", "no KUnit test ran: are the module and the kernel built with KUnit?")
 
 
-def completeness(report: Report, kernel: str, names: list[str], collector, listed) -> None:
+def completeness(report: Report, kernel: str, names: list[str], seen: dict[str, list[ktap.Test]], listed) -> None:
     """Records that every program ran on both drivers and that the list is true."""
     with report.group(f"{kernel}: all drivers, all programs") as group:
-        marks = ["ours"] + (["C"] if "C" in collector.seen else [])
+        marks = ["ours"] + (["C"] if "C" in seen else [])
         for mark in marks:
-            ran = {test.program for test in collector.seen.get(mark, [])}
+            ran = {test.program for test in seen.get(mark, [])}
             missing = [name for name in names if name not in ran]
             if missing:
                 group.fail(f"every_program_ran_on_{mark}", f"missing: {', '.join(missing)}")
             else:
                 group.ok(f"every_program_ran_on_{mark}")
-        unseen = listed.unseen(collector.seen.get("C", []))
+        unseen = listed.unseen(seen.get("C", []))
         for test in unseen:
             group.test(test)
         if not unseen:

@@ -121,10 +121,11 @@ def boot(
     title: Callable[[str, str], str],
     judge=None,
     timeout: int = 900,
+    smp: int = 2,
 ) -> Collector:
     """Boots a guest, reports its tests as they come, then what the kernel log says."""
     collector = Collector(report, title, judge)
-    outcome = vm.run(kernel, files, text, timeout=timeout, on_line=collector.line)
+    outcome = vm.run(kernel, files, text, smp=smp, timeout=timeout, on_line=collector.line)
     collector.finish()
     with report.group(f"{name}: the guest") as group:
         judge_outcome(group, outcome, timeout, collector)

@@ -33,7 +33,7 @@ grep -q rust_binder/ drivers/android/Makefile ||
 scripts/config --file {INSIDE_BUILD}/.config --set-val ANDROID_BINDER_RUST $way
 "$@" olddefconfig
 grep ANDROID_BINDER_RUST=$way {INSIDE_BUILD}/.config
-rm -f {INSIDE_BUILD}/{PLACE}/rust_binder.o
+rm -f {INSIDE_BUILD}/{PLACE}/rust_binder_main.o
 "$@" {PLACE}/
 ls -l {INSIDE_BUILD}/{PLACE}/rust_binder.o
 """

@@ -75,7 +75,7 @@ def clippy(kernel: Kernel) -> None:
     if first is not None:
         print("\n".join(lines[first:][:SHOWN]).replace(f"{INSIDE}/", ""), file=sys.stderr)
         # Unchanged sources are not compiled again, and would pass in silence.
-        (result_folder(cache, kernel, "clippy") / "rust_binder.o").unlink(missing_ok=True)
+        (result_folder(cache, kernel, "clippy") / "rust_binder_main.o").unlink(missing_ok=True)
         raise Failure("clippy has something to say", "no warning", "see the messages above")
 
 

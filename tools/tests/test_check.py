@@ -4,7 +4,6 @@
 import argparse
 import io
 import unittest
-from types import SimpleNamespace
 
 from rbdev import check, ktap
 from rbdev.errors import Failure
@@ -61,7 +60,7 @@ class KUnit(unittest.TestCase):
     def suites(self, tests):
         text = io.StringIO()
         report = Report(out=text)
-        check.suites(report, "debug", SimpleNamespace(seen={"kunit": tests}))
+        check.suites(report, "debug", {"kunit": tests})
         return report.finish()
 
     def test_results_are_read(self):

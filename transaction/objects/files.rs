@@ -17,7 +17,7 @@ use crate::{
     ffi::{
         abi::{binder_fd_array_object, binder_fd_object, flat_binder_object},
         files::{is_file_of, take_file},
-        user,
+        trace, user,
     },
 };
 
@@ -81,6 +81,8 @@ impl Translator<'_> {
             return Err(EPERM);
         }
         let file = take_file(descriptor)?;
+        let id = self.terms.id;
+        trace::transaction_fd_send(|| (id as c_int, descriptor as c_int, at));
         if is_file_of(&file, &self.buffer.process) {
             // The queue of a process would keep the file open that has to be closed before
             // the queue goes.

@@ -9,7 +9,7 @@ use crate::{
     allocation::HeldObject,
     defs::{NodeFlags, ObjectType, Strength},
     error::TransactionError,
-    ffi::abi::flat_binder_object,
+    ffi::{abi::flat_binder_object, trace},
     node::NodeClaim,
     process::NodeName,
 };
@@ -32,7 +32,11 @@ impl Translator<'_> {
             .process
             .claim_node(name, strength, Some(self.thread))?;
         self.check_transfer()?;
-        self.give_handle(object, claim, strength)
+        let (id, ptr) = (self.terms.id as c_int, name.ptr);
+        let node = claim.node().id as c_int;
+        let handle = self.give_handle(object, claim, strength)?;
+        trace::transaction_node_to_ref(|| (id, node, ptr, handle as c_int, handle));
+        Ok(())
     }
 
     /// A handle of the sender becomes one of the receiver, or, if the object is the
@@ -49,23 +53,42 @@ impl Translator<'_> {
             .ok_or(EINVAL)?;
         self.check_transfer()?;
         if !Arc::ptr_eq(&claim.node().owner, &self.buffer.process) {
-            return self.give_handle(object, claim, strength);
+            return self.pass_on(object, claim, strength);
         }
         let kind = match strength {
             Strength::Strong => ObjectType::BINDER,
             Strength::Weak => ObjectType::WEAK_BINDER,
         };
         let (ptr, cookie) = (claim.node().ptr, claim.node().cookie);
+        let (id, handle) = (self.terms.id as c_int, object.handle());
+        trace::transaction_ref_to_node(|| {
+            (id, handle as c_int, handle, claim.node().id as c_int, ptr)
+        });
         self.buffer.hold(HeldObject::Node(claim))?;
         self.put(&object.become_type(kind.0, ptr, cookie))
     }
 
-    fn give_handle(
+    /// A handle of the sender becomes one of the receiver.
+    fn pass_on(
         &mut self,
         object: flat_binder_object,
         claim: NodeClaim,
         strength: Strength,
     ) -> Result<(), TransactionError> {
+        let (id, node) = (self.terms.id as c_int, claim.node().id as c_int);
+        let from = object.handle();
+        let to = self.give_handle(object, claim, strength)?;
+        trace::transaction_ref_to_ref(|| (id, node, from as c_int, from, to as c_int, to));
+        Ok(())
+    }
+
+    /// Says which handle of the receiver it is.
+    fn give_handle(
+        &mut self,
+        object: flat_binder_object,
+        claim: NodeClaim,
+        strength: Strength,
+    ) -> Result<u32, TransactionError> {
         let receiver = self.buffer.process.clone();
         let handle = receiver.add_handle(claim, strength).map_err(|error| {
             if error == ESRCH {
@@ -79,7 +102,8 @@ impl Translator<'_> {
             Strength::Strong => ObjectType::HANDLE,
             Strength::Weak => ObjectType::WEAK_HANDLE,
         };
-        self.put(&object.become_type(kind.0, handle.into(), 0))
+        self.put(&object.become_type(kind.0, handle.into(), 0))?;
+        Ok(handle)
     }
 
     /// Asks whether references may go from sender to receiver.
