@@ -16,6 +16,7 @@ pub(crate) mod link;
 pub(crate) mod params;
 pub(crate) mod pointer;
 pub(crate) mod report;
+pub(crate) mod shrinker;
 pub(crate) mod state_file;
 pub(crate) mod task;
 pub(crate) mod trace;

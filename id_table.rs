@@ -145,14 +145,27 @@ impl<T, const N: usize> IdTable<T, N> {
     }
 
     /// Removes capacity of the pool, see [`IdPool::shrink`].
-    pub(crate) fn shrink_ids(&mut self) -> Option<id_pool::Block> {
-        self.ids.shrink(Keep::OneSpare)
+    pub(crate) fn shrink_ids(&mut self, keep: Keep) -> Option<id_pool::Block> {
+        self.ids.shrink(keep)
     }
 
-    /// Removes slots if there is more than one chunk above the highest value.
-    pub(crate) fn shrink_slots(&mut self) -> Option<Slots<T, N>> {
-        let used = self.ids.highest().map_or(0, |id| id as usize + 1);
-        self.values.shrink(used.saturating_add(N))
+    /// Removes slots: of those above the highest value all, or all but one chunk.
+    pub(crate) fn shrink_slots(&mut self, keep: Keep) -> Option<Slots<T, N>> {
+        let spare = match keep {
+            Keep::OneSpare => N,
+            Keep::Nothing => 0,
+        };
+        self.values.shrink(self.needed().saturating_add(spare))
+    }
+
+    /// How many slots [`IdTable::shrink_slots`] would remove at most.
+    pub(crate) fn spare(&self) -> usize {
+        let whole = self.needed().next_multiple_of(N);
+        self.values.capacity().saturating_sub(whole)
+    }
+
+    fn needed(&self) -> usize {
+        self.ids.highest().map_or(0, |id| id as usize + 1)
     }
 }
 
@@ -259,8 +272,8 @@ mod tests {
         for id in (0..300).rev() {
             assert_eq!(removed(&mut table, id), Some((id, Agreement::Yes)));
         }
-        crate::grow::give_back(|| table.shrink_slots());
-        crate::grow::give_back(|| table.shrink_ids());
+        crate::grow::give_back(|| table.shrink_slots(Keep::OneSpare));
+        crate::grow::give_back(|| table.shrink_ids(Keep::OneSpare));
         assert!(table.bytes() < full);
         // The chunk that is kept is used again.
         assert_eq!(add(&mut table, 0, 1), Some(0));

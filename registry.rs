@@ -123,6 +123,20 @@ pub(crate) fn snapshot() -> Result<KVVec<Arc<Process>>> {
     }
 }
 
+/// Calls `visit` on each process, in the order of opening, until it returns false; on none if
+/// the list is in use at the moment. Never sleeps.
+///
+/// `visit` must not drop the last pointer to a process.
+pub(crate) fn try_for_each(mut visit: impl FnMut(&Process) -> bool) {
+    if let Some(mut list) = PROCESSES.try_lock() {
+        for process in list.tree().values() {
+            if !visit(process) {
+                return;
+            }
+        }
+    }
+}
+
 /// Prints what was counted in all, by all threads of all processes there are and were.
 ///
 /// Processes do not come or go meanwhile, so that nothing is counted twice.

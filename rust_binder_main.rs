@@ -21,6 +21,7 @@ mod ffi;
 mod grow;
 mod node;
 mod process;
+mod reclaim;
 mod registry;
 mod reports;
 mod shim;
@@ -46,7 +47,7 @@ mod range_alloc;
 #[allow(dead_code)]
 mod slot_table;
 
-use ffi::device::DeviceNode;
+use ffi::{device::DeviceNode, shrinker::Shrinker};
 use reports::Reports;
 use state::StateFolder;
 
@@ -63,6 +64,7 @@ struct RustBinder {
     _devices: KVec<Pin<KBox<DeviceNode>>>,
     _state: StateFolder,
     _reports: Reports,
+    _shrinker: Shrinker,
 }
 
 impl kernel::Module for RustBinder {
@@ -71,6 +73,7 @@ impl kernel::Module for RustBinder {
         // First, so that an open device finds it.
         let reports = Reports::register()?;
         let state = StateFolder::new();
+        let shrinker = Shrinker::register()?;
         let mut devices = KVec::new();
         if let Some(names) = ffi::params::devices() {
             for name in names
@@ -86,6 +89,7 @@ impl kernel::Module for RustBinder {
             _devices: devices,
             _state: state,
             _reports: reports,
+            _shrinker: shrinker,
         })
     }
 }

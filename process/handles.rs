@@ -19,7 +19,7 @@ use crate::{
     defs::Strength,
     error::TransactionError,
     grow::{give_back, retry, Attempt, Request},
-    id_pool,
+    id_pool::{self, Keep},
     id_table::{Agreement, IdTable, Lack},
     node::{death::Death, freeze::Freeze, Node, NodeClaim},
     slot_table::{self, Slots},
@@ -320,13 +320,30 @@ impl Process {
         let (was_removed, is_retired) = (removed.handle.is_some(), removed.is_retired);
         drop((claim, removed));
         if was_removed {
-            give_back(|| self.handles.lock().entries.shrink_ids());
-            give_back(|| self.handles.lock().entries.shrink_slots());
+            give_back(|| self.handles.lock().entries.shrink_ids(Keep::OneSpare));
+            give_back(|| self.handles.lock().entries.shrink_slots(Keep::OneSpare));
         }
         if is_retired {
             debug::warn_once!("a handle was in use that the table of numbers had free");
         }
         Some(())
+    }
+
+    /// How many more handles there is room for than are in use, in whole chunks.
+    pub(crate) fn spare_handles(&self) -> usize {
+        self.handles.lock().entries.spare()
+    }
+
+    /// Gives back the room for these. Returns for how many it was. Allocates nothing.
+    pub(crate) fn give_back_handles(&self) -> usize {
+        let mut chunks = 0_usize;
+        give_back(|| {
+            let chunk = self.handles.lock().entries.shrink_slots(Keep::Nothing);
+            chunks = chunks.saturating_add(usize::from(chunk.is_some()));
+            chunk
+        });
+        give_back(|| self.handles.lock().entries.shrink_ids(Keep::Nothing));
+        chunks.saturating_mul(CHUNK)
     }
 
     fn take_count(&self, handle: u32, strength: Strength) -> Option<(Option<NodeClaim>, Removed)> {

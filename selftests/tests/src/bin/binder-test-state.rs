@@ -8,6 +8,8 @@ mod busy;
 mod counted;
 #[path = "../state/files.rs"]
 mod files;
+#[path = "../state/reclaim.rs"]
+mod reclaim;
 #[path = "../state/shown.rs"]
 mod shown;
 #[path = "../stage/mod.rs"]
@@ -68,6 +70,8 @@ fn main() -> ExitCode {
         shown::buffers_are_shown_with_their_parts,
         shown::pointers_can_be_hashed,
         shown::handles_are_counted,
+        reclaim::room_for_handles_goes_back_when_memory_is_short,
+        reclaim::handles_in_use_stay_when_memory_is_short,
         busy::a_call_is_followed_on_its_way,
         busy::a_call_in_a_call_is_shown_on_top,
         busy::oneway_messages_wait_at_their_node,
