@@ -31,6 +31,10 @@ DEBUG_PART = 20
 PATIENCE = 6
 DRIVERS = {"ours": ("rust", "rbinder"), "C": ("c", "cbinder")}
 KUNIT = "kunit"
+SESSIONS = "sessions"
+# Steps of random sessions, and as many seconds as no person waits.
+STEPS_OF_SESSIONS = 10_000
+ENDLESS = 10_000_000
 # Programs for a guest with one processor: they switch events of the kernel on, for which it
 # patches its code, and the emulator may run on with the old one on another processor.
 ONE_CPU = ("binder-test-trace",)
@@ -47,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cycles", default=os.environ.get("CYCLES") or str(CYCLES), metavar="N", help=f"loads and unloads; default {CYCLES}"
     )
+    parser.add_argument(
+        "--session-steps", default=os.environ.get("SESSION_STEPS") or str(STEPS_OF_SESSIONS), metavar="N",
+        help=f"steps of random sessions; default {STEPS_OF_SESSIONS}, 0 without end",
+    )
+    parser.add_argument(
+        "--session-seed", default=os.environ.get("SESSION_SEED") or "", metavar="N", help="the seed of the first session"
+    )
     parser.add_argument("--steps", default="", metavar="A,B", help=f"only these of {', '.join(STEPS)}")
     parser.add_argument("--verbose", action="store_true", help="show also what passing tests print")
 
@@ -60,6 +71,7 @@ def main(options: argparse.Namespace) -> int:
     names = kernel_names(options.kernel)
     steps = chosen(options, names)
     options.cycles = count(options.cycles)
+    options.session_steps = steps_of_sessions(options.session_steps)
     report = Report(verbose=options.verbose)
     try:
         for number, step in enumerate(steps, 1):
@@ -126,6 +138,13 @@ def count(given: str) -> int:
     return int(given)
 
 
+def steps_of_sessions(given: str) -> int:
+    """The number of steps; 0 is without end."""
+    if not given.isdigit():
+        raise Failure(f"SESSION_STEPS={given}", "a number; 0 means without end", "correct it")
+    return int(given)
+
+
 def builds(report: Report, kernel) -> None:
     """The module builds in both ways that kbuild knows."""
     with report.group("build: kbuild") as group:
@@ -144,7 +163,10 @@ def stock(step: str, report: Report, kernel, options: argparse.Namespace) -> Non
             text = guest.script(*scripts, variables={"ORDER": order})
             guest.boot(report, kernel, f"load {order}", files, text, title=titles("stock"), timeout=300)
     elif step == "tests":
-        run_tests(report, kernel, options.tests, programs, files)
+        if guest.select(programs, options.tests) or not guest.is_chosen(SESSIONS, options.tests):
+            run_tests(report, kernel, options.tests, programs, files)
+        if guest.is_chosen(SESSIONS, options.tests):
+            sessions(report, kernel, files, options)
     else:
         run_cycles(report, kernel, options.cycles, files)
 
@@ -170,7 +192,7 @@ def run_tests(report: Report, kernel, pattern: str, programs: dict, files: dict,
     peer = kernel.name == "stock"
     kunit = not peer and guest.is_chosen(KUNIT, pattern)
     if not names and not kunit:
-        if peer and guest.is_chosen(KUNIT, pattern):
+        if guest.is_chosen(KUNIT if peer else SESSIONS, pattern):
             return
         with report.group(f"{kernel.name}: test programs") as group:
             known = ", ".join(guest.select(programs, "*")) or "none at all"
@@ -217,6 +239,20 @@ def run_part(
         smp=smp,
     )
     return collector.seen
+
+
+def sessions(report: Report, kernel, files: dict, options: argparse.Namespace) -> None:
+    """Random sessions on both drivers in one guest, compared step by step."""
+    arguments = ["sessions", "--steps", str(options.session_steps)]
+    if options.session_seed:
+        arguments += ["--seed", options.session_seed]
+    # Without an end it is the person at the keyboard who ends it.
+    limit = 1 + options.session_steps // 5 if options.session_steps else ENDLESS
+    text = guest.script("beside", variables={"ORDER": "C-first"})
+    text += guest.run_line(SESSIONS, "binder-diff", *arguments, limit=max(guest.PROGRAM_LIMIT, limit))
+    text += guest.script("unload") + "true\n"
+    timeout = max(1800, 2 * limit)
+    guest.boot(report, kernel, "stock: sessions", files, text, title=titles("stock"), timeout=timeout)
 
 
 def suites(report: Report, kernel: str, seen: dict[str, list[ktap.Test]]) -> None:

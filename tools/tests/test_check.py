@@ -49,6 +49,12 @@ class Choice(unittest.TestCase):
         self.assertEqual(check.chosen(options("debug,style"), ["stock", "debug"]), ["style", "debug"])
         self.assertEqual(check.chosen(options(tests="ioctl"), ["stock", "debug"]), ["tests", "debug"])
 
+    def test_number_of_session_steps(self):
+        self.assertEqual(check.steps_of_sessions("0"), 0)
+        self.assertEqual(check.steps_of_sessions("500"), 500)
+        with self.assertRaisesRegex(Failure, "SESSION_STEPS=-1"):
+            check.steps_of_sessions("-1")
+
     def test_steps_without_a_kernel_are_refused(self):
         with self.assertRaisesRegex(Failure, "has nothing for the kernel"):
             check.chosen(options("debug"), ["stock"])

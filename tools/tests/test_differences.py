@@ -2,10 +2,11 @@
 """Tests of the comparison with the C driver."""
 
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
-from rbdev import differences, ktap
+from rbdev import differences, ktap, tree
 from rbdev.errors import Failure
 
 TEXT = "# comment\n\nprog test_a : the C driver is odd\n"
@@ -13,6 +14,14 @@ TEXT = "# comment\n\nprog test_a : the C driver is odd\n"
 
 def test(name, result, program="prog"):
     return ktap.Test(name, result, program=program)
+
+
+class Sessions(unittest.TestCase):
+    def test_every_entry_leads_to_the_documentation(self):
+        listed = tomllib.loads((tree.PROJECT / "selftests/differences.d/sessions.toml").read_text(encoding="utf-8"))
+        labels = (tree.PROJECT / "Documentation/differences.rst").read_text(encoding="utf-8").splitlines()
+        for entry in listed["difference"]:
+            self.assertIn(entry["see"], labels, f"label of the entry {entry['name']!r}")
 
 
 class Judge(unittest.TestCase):

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use binder_client::commands::Commands;
 use binder_client::device::{Device, OpenAs};
@@ -98,13 +99,27 @@ impl Client {
         Ok(())
     }
 
-    /// The server's number of ioctls.
-    pub fn server_ioctls(&mut self) -> Result<u64, Error> {
-        let reply = self.call(IOCTLS, &Parcel::new())?;
+    /// The data of the reply to a call.
+    pub fn call_for(&mut self, code: u32, parcel: &Parcel) -> Result<Vec<u8>, Error> {
+        let reply = self.call(code, parcel)?;
         let received = self.session.received(reply)?;
         let data = received.data();
         // The buffer is freed with the next call.
         received.into_address();
+        Ok(data)
+    }
+
+    /// Reads, and answers, whatever news of references there are.
+    pub fn drain(&mut self) -> Result<(), Error> {
+        while !self.session.device().poll(Duration::ZERO)?.is_empty() {
+            self.exchange(|_, _| false)?;
+        }
+        Ok(())
+    }
+
+    /// The server's number of ioctls.
+    pub fn server_ioctls(&mut self) -> Result<u64, Error> {
+        let data = self.call_for(IOCTLS, &Parcel::new())?;
         let bytes = data.try_into().map_err(|_| Error::Malformed("a count has eight bytes"))?;
         Ok(u64::from_ne_bytes(bytes))
     }

@@ -8,6 +8,7 @@ mod fanin;
 mod figures;
 mod floor;
 mod futex;
+mod handles;
 mod options;
 mod server;
 
@@ -43,8 +44,10 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options, bench: Bench) -> Result<()> {
-    if bench == Bench::Floor {
-        return floor::floor(options);
+    match bench {
+        Bench::Floor => return floor::floor(options),
+        Bench::Handles => return handles::handles(options),
+        _ => {}
     }
     for &mode in &options.server_mode {
         match bench {
@@ -53,7 +56,7 @@ fn run(options: &Options, bench: Bench) -> Result<()> {
             Bench::Nodes => calls::nodes(options, mode)?,
             Bench::Fanin => fanin::fanin(options, mode)?,
             Bench::Oneway => calls::oneway(options, mode)?,
-            Bench::Floor => {}
+            Bench::Floor | Bench::Handles => {}
         }
     }
     Ok(())

@@ -60,6 +60,8 @@ pub enum Bench {
     Payload,
     /// Round trips that each leave one more node with the server.
     Nodes,
+    /// What very many handles cost: to get, to change, to release.
+    Handles,
     /// Many clients, one server with several threads.
     Fanin,
     /// Bursts of oneway calls until the last was received.
