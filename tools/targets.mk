@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands for people. Variables: TESTS= KERNEL= KDIR= KRELEASE= V=1.
+# The commands for people. Variables: TESTS= KERNEL= BENCH= PLOT=1 KDIR= KRELEASE= V=1.
 
 DEV := tools/dev
 export V KRELEASE
 kernel_option := $(if $(KERNEL),--kernel '$(KERNEL)')
 tests_option := $(if $(TESTS),--tests '$(TESTS)')
 steps_option := $(if $(STEPS),--steps '$(STEPS)')
+bench_option := $(if $(BENCH),--benches '$(BENCH)') $(if $(PLOT),--plot)
 
 .DEFAULT_GOAL := all
 .PHONY: all demo check bench install clean distclean help
@@ -37,7 +38,7 @@ check:
 	@$(DEV) check $(tests_option) $(kernel_option) $(steps_option)
 
 bench:
-	@$(DEV) bench $(kernel_option)
+	@$(DEV) bench $(kernel_option) $(bench_option)
 
 clean:
 	@$(DEV) clean
@@ -49,7 +50,7 @@ help:
 	@echo 'make            build rust_binder.ko (KDIR=tree: with plain kbuild)'
 	@echo 'make demo       call a service through the module on the stock kernel'
 	@echo 'make check      all tests (TESTS=glob, KERNEL=stock,debug, STEPS=a,b)'
-	@echo 'make bench      instructions per call, beside the C driver'
+	@echo 'make bench      instructions per call, beside the C driver (BENCH=a,b)'
 	@echo 'make install    install the module for the running kernel'
 	@echo 'make clean      remove build results'
 	@echo 'make distclean  also remove the cache: Debian root, kernels, crates'

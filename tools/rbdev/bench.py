@@ -14,22 +14,25 @@ import os
 import time
 from pathlib import Path
 
-from . import figures, kernel as kernels, measure, selftests
+from . import figures, handles, kernel as kernels, measure, selftests
 from .cache import Cache
 from .check import guest_files
 from .progress import step
 
 SINGLE = ("call", "payload", "nodes", "oneway", "floor")
 PARALLEL = ("fanin",)
+# Only if it is named: it takes some minutes.
+HANDLES = "handles"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `bench`."""
-    known = ", ".join((*SINGLE, *PARALLEL))
+    known = ", ".join((*SINGLE, *PARALLEL, HANDLES))
     parser.add_argument("--kernel", default="stock", metavar="NAME", help="the kernel to boot; default stock")
     parser.add_argument("--benches", default="", metavar="A,B", help=f"only these of {known}")
     parser.add_argument("--calls", type=int, default=2000, metavar="N", help="calls for each figure; default 2000")
     parser.add_argument("--nodes", type=int, default=20000, metavar="N", help="nodes that the server holds at the end")
+    parser.add_argument("--plot", action="store_true", help="with handles: put figures and a chart into Documentation/data")
     parser.add_argument("--json", default="", metavar="FILE", help="write the figures to a file, too")
 
 
@@ -48,12 +51,18 @@ def main(options: argparse.Namespace) -> int:
         with step("measuring on two CPUs"):
             script = two_cpus(options)
             parallel = measure.run(kernel, files, script, icount=False, timeout=1800, on_line=heartbeat)
+    if HANDLES in chosen:
+        both, million = handles.run(kernel, files, options.calls, heartbeat)
+        show(f"Linux {kernel.release}, one CPU", handles.tables(both, million))
+        if options.plot:
+            handles.publish(both, million, kernel.release)
     if found:
         show(f"Linux {kernel.release}, one CPU, clock: instructions", figures.beside(found, True))
         show("", figures.floor(found))
     if parallel:
         show(f"Linux {kernel.release}, two CPUs, real time: only the relation counts", figures.beside(parallel, False))
-    keep(kernel, found, parallel, options)
+    if found or parallel:
+        keep(kernel, found, parallel, options)
     return 0
 
 

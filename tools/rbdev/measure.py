@@ -33,12 +33,14 @@ class Script:
         return self
 
 
-def run(kernel, files: dict, script: Script, *, icount: bool, timeout: int, on_line=None) -> list[figures.Figure]:
+def run(
+    kernel, files: dict, script: Script, *, icount: bool, timeout: int, memory: str = "1G", on_line=None
+) -> list[figures.Figure]:
     """Boots, runs the script and returns its figures."""
     settle = f"sleep {SETTLE}\n" if icount else ""
     text = script.text.replace("# SETTLE\n", settle)
     smp = 1 if icount else 2
-    outcome = vm.run(kernel, files, text, icount=icount, smp=smp, timeout=timeout, on_line=on_line)
+    outcome = vm.run(kernel, files, text, icount=icount, smp=smp, memory=memory, timeout=timeout, on_line=on_line)
     verify(outcome, timeout)
     found = figures.collect(outcome.output)
     if not found:

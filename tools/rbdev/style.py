@@ -97,6 +97,8 @@ def user_space(report: Report, kernel) -> None:
     with report.group("driver: sleeping and waking under loom") as group:
         cargo_step(group, "cargo_fmt_changes_nothing", ["fmt", "--all", "--check"], workspace / "loom")
         cargo_tests(group, ["test", "--release", "--locked"], workspace / "loom")
+        planted = ["test", "--release", "--locked", "--features", "planted", "--test", "defer", "planted"]
+        cargo_tests(group, planted, workspace / "loom")
 
 
 def miri(report: Report) -> None:

@@ -16,6 +16,29 @@ impl Node {
     }
 }
 
+/// Who watches, and what was told of freezes.
+pub(crate) mod freeze {
+    /// No freeze is told.
+    #[derive(Debug)]
+    pub(crate) struct ToldFreezes;
+
+    impl ToldFreezes {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+    }
+
+    /// Nobody watches.
+    #[derive(Debug)]
+    pub(crate) struct Watchers;
+
+    impl Watchers {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+    }
+}
+
 /// What was told of deaths.
 pub(crate) mod death {
     /// No death is told.

@@ -9,6 +9,8 @@ use kernel::{
 
 use crate::{ffi::task::WakeMode, work::Work};
 
+#[path = "../../../process/freezer.rs"]
+pub(crate) mod freezer;
 #[path = "../../../process/scheduler.rs"]
 mod scheduler;
 
@@ -33,6 +35,11 @@ impl Process {
     pub fn push(&self, work: Work) {
         let wakeup = self.sched.lock().push_with(work, WakeMode::Sync);
         wakeup.wake(self);
+    }
+
+    /// Takes work that no thread has.
+    pub fn take(&self) -> Option<Work> {
+        self.sched.lock().pop()
     }
 
     /// Whether work waits that no thread has.

@@ -23,8 +23,14 @@ use crate::{
 
 #[path = "../../../thread/looper.rs"]
 pub(crate) mod looper;
+#[cfg(not(feature = "planted"))]
 #[path = "../../../thread/queue.rs"]
 pub(crate) mod queue;
+/// The same with a fault, see `build.rs`.
+#[cfg(feature = "planted")]
+pub(crate) mod queue {
+    include!(concat!(env!("OUT_DIR"), "/queue.rs"));
+}
 #[path = "../../../thread/wait.rs"]
 mod wait;
 
@@ -108,6 +114,44 @@ impl Thread {
     pub fn defer(&self, work: Work) {
         let unplaced = self.inner.lock().queue.push_deferred(work);
         drop(unplaced);
+    }
+
+    /// Notes that a command of the thread is complete, which is a reason to return.
+    pub fn complete(&self, work: Work) {
+        let unplaced = self.inner.lock().queue.push_immediate(work);
+        drop(unplaced);
+    }
+
+    /// One read that does not wait: the numbers of what it delivers.
+    pub fn read_now(self: &Arc<Self>, role: Role) -> Vec<usize> {
+        let search = Search {
+            process: role == Role::Server && self.is_free(&self.inner.lock()),
+            room: true,
+        };
+        let mut taken = Vec::new();
+        while let Some(work) = self.try_work(search, &mut None) {
+            taken.push(work.number());
+        }
+        self.return_now.store(false, Relaxed);
+        taken
+    }
+
+    /// The thread leaves, as at `BINDER_THREAD_EXIT`: the numbers of what it has not read.
+    pub fn exit(self: &Arc<Self>) -> Vec<usize> {
+        let entry = {
+            let mut sched = self.process.sched.lock();
+            self.inner.lock().dead = true;
+            sched.remove_ready(self)
+        };
+        drop(entry);
+        let mut left = Vec::new();
+        loop {
+            let work = self.inner.lock().queue.pop_any();
+            match work {
+                Some(work) => left.push(work.number()),
+                None => return left,
+            }
+        }
     }
 
     /// Makes the next read return at once.

@@ -101,17 +101,26 @@ fn ping(session: &Session) -> Result<bool, Failure> {
             Err(Error::Timeout(_)) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let mut answered = false;
+        let (mut answered, mut refused, mut older) = (false, false, false);
         for entry in batch {
             answer_reference(session, entry)?;
+            refused |= entry == Return::FailedReply;
             if let Return::Reply(incoming) = entry {
                 let reply = session.received(incoming)?;
                 answered |= reply.data() == own;
+                older |= reply.data() != own;
                 reply.free()?;
             }
         }
         if answered {
             return Ok(true);
+        }
+        if refused {
+            if !older {
+                // What stood in its way ends some time.
+                let _ = take_batch(session, patience());
+            }
+            return Ok(false);
         }
     }
 }
