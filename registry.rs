@@ -89,7 +89,8 @@ pub(crate) fn leave(process: &Process) {
 pub(crate) fn opened_by(pid: u32) -> Result<KVVec<Arc<Process>>> {
     let mut found = snapshot()?;
     // Id 0 is that of all that the caller cannot see.
-    let is_meant = |process: &Process| pid != 0 && tgid_seen_by_current(&process.task) as u32 == pid;
+    let is_meant =
+        |process: &Process| pid != 0 && tgid_seen_by_current(&process.task) as u32 == pid;
     found.retain(|process| is_meant(process));
     if found.is_empty() {
         return Err(EINVAL);

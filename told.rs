@@ -37,7 +37,8 @@ impl<T> Told<T> {
 
     /// Adds a notification, which is not there yet.
     pub(crate) fn insert(&mut self, room: Room<T>, cookie: u64, item: &Arc<T>) {
-        self.0.insert(room.into_node(key(cookie, item), item.clone()));
+        self.0
+            .insert(room.into_node(key(cookie, item), item.clone()));
     }
 
     /// Takes out `item`, if it is there.

@@ -229,7 +229,10 @@ mod tests {
             self.queued = false;
             match self.notice.read(self.frozen) {
                 News::State(frozen) => {
-                    assert!(!self.unacknowledged, "told before the last was acknowledged");
+                    assert!(
+                        !self.unacknowledged,
+                        "told before the last was acknowledged"
+                    );
                     assert_ne!(self.told, Some(frozen), "told twice");
                     assert!(!self.cleared, "told after it was cleared");
                     self.told = Some(frozen);
@@ -250,8 +253,14 @@ mod tests {
                 self.meet(Event::Acknowledge);
             }
             assert!(!self.queued && !self.unacknowledged, "it comes to an end");
-            assert_eq!(self.over, self.cleared, "the end is told if it was asked for");
-            assert!(self.cleared || self.told == Some(self.frozen), "the last state is told");
+            assert_eq!(
+                self.over, self.cleared,
+                "the end is told if it was asked for"
+            );
+            assert!(
+                self.cleared || self.told == Some(self.frozen),
+                "the last state is told"
+            );
         }
     }
 

@@ -38,7 +38,10 @@ impl Process {
         self.show_todo(out, style, &mut listing)?;
         let (deaths, freezes) = {
             let sched = self.sched.lock();
-            (!sched.told_deaths.is_empty(), !sched.told_freezes.is_empty())
+            (
+                !sched.told_deaths.is_empty(),
+                !sched.told_freezes.is_empty(),
+            )
         };
         if deaths {
             out.write_str("  has delivered dead binder\n")?;

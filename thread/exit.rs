@@ -45,7 +45,9 @@ impl Thread {
             let work = self.inner.lock().queue.pop_any();
             match work {
                 None => return,
-                Some(work @ (Work::Node(_) | Work::Death(_) | Work::Freeze(_))) => self.process.requeue(work),
+                Some(work @ (Work::Node(_) | Work::Death(_) | Work::Freeze(_))) => {
+                    self.process.requeue(work)
+                }
                 Some(Work::NodeForSender(node)) => self.process.requeue(Work::Node(node)),
                 Some(work) => work.cancel(),
             }

@@ -266,8 +266,9 @@ fn submit_oneway(message: Arc<Transaction>, owner: &Process) -> Outcome<Admissio
 /// Messages that take the place of others, as `TF_UPDATE_TXN` allows.
 impl Transaction {
     fn is_update(&self) -> bool {
-        self.flags
-            .has(TransactionFlags(TransactionFlags::ONE_WAY.0 | TransactionFlags::UPDATE_TXN.0))
+        self.flags.has(TransactionFlags(
+            TransactionFlags::ONE_WAY.0 | TransactionFlags::UPDATE_TXN.0,
+        ))
     }
 
     /// Whether this message makes another one needless that waits for the same node.

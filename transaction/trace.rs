@@ -45,7 +45,15 @@ impl Transaction {
     pub(super) fn trace_reply_over(&self, id: u32) {
         trace::txn_latency_free(|| {
             let (to, taker) = (self.caller(), self.taker.load(Relaxed));
-            (id as c_int, self.place.pid, taker, to.0, to.1, self.code, self.flags.0)
+            (
+                id as c_int,
+                self.place.pid,
+                taker,
+                to.0,
+                to.1,
+                self.code,
+                self.flags.0,
+            )
         });
     }
 

@@ -21,11 +21,11 @@ pub enum ReplyMode {
     Separate,
     /// In the ioctl that reads on. Its completion comes first, so a call still
     /// takes two ioctls.
-    #[default]
     Joined,
     /// The same with `TF_DEFER_COMPLETE`: one ioctl for a call, where the
-    /// driver knows the flag. Not for replies with objects, which the driver
-    /// holds until the completion is read.
+    /// driver knows the flag. Replies with files or other objects, which the driver
+    /// holds until the completion is read, go without the flag.
+    #[default]
     Deferred,
 }
 
@@ -43,7 +43,7 @@ pub struct Party {
 }
 
 impl Party {
-    /// Opens `path` and maps it; replies are sent as [`ReplyMode::Joined`].
+    /// Opens `path` and maps it; replies are sent as [`ReplyMode::Deferred`].
     pub fn open(path: impl AsRef<Path>, handler: impl Handler) -> Result<Arc<Self>, Error> {
         Ok(Self::new(Device::open(path)?, handler, ReplyMode::default()))
     }

@@ -328,7 +328,9 @@ impl BinderThread {
             return Ok(());
         }
         let mode = party.reply_mode();
-        let defer = if mode == ReplyMode::Deferred { TF_DEFER_COMPLETE } else { 0 };
+        // What a reply holds is held until its completion is read, which may be long then.
+        let may_wait = mode == ReplyMode::Deferred && parcel.objects() == 0;
+        let defer = if may_wait { TF_DEFER_COMPLETE } else { 0 };
         self.pending.reply_kept(flags | defer, &parcel);
         self.kept.push(parcel);
         if mode == ReplyMode::Separate {

@@ -36,7 +36,7 @@ fn main() -> Result<()> {
         .with_context(|| format!("cannot open {path}; is the module loaded?"))?;
     become_manager(&device, Duration::from_secs(options.patience))
         .with_context(|| format!("cannot become the context manager of {path}"))?;
-    let party = Party::new(device, manager::Manager::default(), ReplyMode::Joined);
+    let party = Party::new(device, manager::Manager::default(), ReplyMode::default());
     println!("ready: serving names on {path}");
     party.thread().serve(Looper::Entered).context("the driver failed a request to serve")
 }

@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let device = Device::open(&options.device)
         .with_context(|| format!("cannot open {path}; is the module loaded?"))?;
     device.set_max_threads(options.max_threads)?;
-    let party = Party::new(device, FileService::default(), ReplyMode::Joined);
+    let party = Party::new(device, FileService::default(), ReplyMode::default());
     let mut thread = party.thread();
     names::add(&mut thread, &options.name, NODE.0, NODE.1)
         .context("cannot publish the name; does a service manager run on this device?")?;

@@ -7,6 +7,8 @@
 
 #[path = "../defer/flag.rs"]
 mod flag;
+#[path = "../defer/more.rs"]
+mod more;
 #[path = "../defer/queue.rs"]
 mod queue;
 #[path = "../defer/sleep.rs"]
@@ -72,6 +74,11 @@ fn main() -> ExitCode {
         queue::completion_of_a_nested_reply_comes_before_the_outer_reply,
         queue::completions_of_nested_replies_pile_up,
         queue::thread_exit_forgets_it,
+        more::buffer_too_small_for_both_holds_the_completion,
+        more::reply_with_blocks_is_deferred_as_well,
+        more::replies_in_one_write_complete_one_by_one,
+        more::end_of_the_file_with_a_completion_unread,
+        more::call_handed_to_the_waiting_thread_comes_after_it,
         sleep::server_makes_one_ioctl_per_call,
         sleep::server_without_the_flag_makes_two_ioctls_per_call,
         sleep::read_sleeps_in_spite_of_it,

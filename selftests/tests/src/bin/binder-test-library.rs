@@ -2,6 +2,7 @@
 //! The upper layers of the client library on a real device: thread pools,
 //! calls that call back, statuses, oneway completions, references.
 
+use std::fs::File;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::sync::Mutex;
@@ -18,7 +19,7 @@ use binder_client::party::{Party, ReplyMode};
 use binder_client::peer::Peer;
 use binder_client::returns::Return;
 use binder_client::thread::BinderThread;
-use binder_client::uapi::PtrCookie;
+use binder_client::uapi::{PtrCookie, TF_ACCEPT_FDS, TF_DEFER_COMPLETE};
 use binder_client::{check, check_eq, check_matches, limits};
 
 /// The pool's own threads in the test services.
@@ -77,6 +78,28 @@ fn every_reply_mode_answers(env: &Env) -> Result<(), Failure> {
         check_eq!(finish(service)?, LOOPERS, "threads of {mode:?}");
     }
     Ok(())
+}
+
+/// Replies are deferred unless they hold something, and none is sent alone.
+fn replies_that_hold_nothing_are_deferred(env: &Env) -> Result<(), Failure> {
+    let service = |_: &mut BinderThread, request: &Received| {
+        let mut parcel = Parcel::from_bytes([0; 8]);
+        match request.incoming().code {
+            1 => {}
+            2 => drop(File::open("/dev/null").map(|file| parcel.fd(&file).objects())),
+            _ => drop(parcel.binder(0x1000, 1).objects()),
+        }
+        Answer::Reply(parcel)
+    };
+    let service = spawn_party(env, ReplyMode::default(), 0, service)?;
+    let mut thread = client(env, ClientOnly)?;
+    for (code, deferred) in [(1, true), (2, false), (3, false), (1, true)] {
+        let reply = thread.call(0, code, &Parcel::new(), TF_ACCEPT_FDS)?;
+        let flag = reply.incoming().flags & TF_DEFER_COMPLETE != 0;
+        check_eq!(flag, deferred, "TF_DEFER_COMPLETE in the reply to {code}");
+        thread.recycle(reply);
+    }
+    finish(service).map(drop)
 }
 
 /// Two requests that each wait for the other can only be answered by two threads.
@@ -220,6 +243,7 @@ fn call_of_a_dead_service_ends(env: &Env) -> Result<(), Failure> {
 fn main() -> ExitCode {
     ktap::main(&cases![
         every_reply_mode_answers,
+        replies_that_hold_nothing_are_deferred,
         pool_grows_when_all_threads_are_busy,
         call_back_is_served_while_waiting,
         status_is_an_error_of_the_call,

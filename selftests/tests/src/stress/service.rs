@@ -88,7 +88,7 @@ pub fn spawn(path: &Path, threads: usize) -> Result<Peer, Failure> {
     let peer = Peer::spawn(|channel| {
         let device = Device::open(path)?;
         become_manager(&device)?;
-        let party = Party::new(device, Service::default(), ReplyMode::Joined);
+        let party = Party::new(device, Service::default(), ReplyMode::default());
         party.start_pool(threads, threads as u32)?;
         channel.signal()?;
         // Until it is killed, or the test ends.
