@@ -28,7 +28,7 @@ impl Shrinker {
     /// Registers the driver. Fails with `ENOMEM`.
     pub(crate) fn register() -> Result<Self> {
         // SAFETY: The name is a string that takes no arguments.
-        let shrinker = unsafe { bindings::shrinker_alloc(0, c"rust-binder".as_ptr().cast()) };
+        let shrinker = unsafe { bindings::shrinker_alloc(0, c"rust-binder".as_char_ptr()) };
         let shrinker = NonNull::new(shrinker).ok_or(ENOMEM)?;
         // SAFETY: It was just allocated, and is not known to anybody before it is registered.
         unsafe {
@@ -54,7 +54,7 @@ extern "C" fn count(
     _shrinker: *mut bindings::shrinker,
     _request: *mut bindings::shrink_control,
 ) -> c_ulong {
-    reclaim::count() as c_ulong
+    reclaim::count()
 }
 
 extern "C" fn scan(
@@ -63,5 +63,5 @@ extern "C" fn scan(
 ) -> c_ulong {
     // SAFETY: The kernel passes what it asks for, and nobody else has it.
     let wanted = unsafe { (*request).nr_to_scan };
-    reclaim::scan(wanted as usize) as c_ulong
+    reclaim::scan(wanted)
 }

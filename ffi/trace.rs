@@ -21,6 +21,8 @@ macro_rules! events {
         mod c {
             use super::*;
             kernel::macros::paste! {
+                // Only the addresses of the tracepoints are used.
+                #[allow(improper_ctypes)]
                 extern "C" {
                     $(
                         pub(super) static [<__tracepoint_binder_ $name>]:
@@ -134,5 +136,5 @@ extern "C" fn rust_binder_return_name(code: u32) -> *const c_char {
 }
 
 fn name(known: Option<&'static CStr>) -> *const c_char {
-    known.unwrap_or(c"unknown").as_ptr().cast()
+    known.unwrap_or(c"unknown").as_char_ptr()
 }
