@@ -20,7 +20,7 @@ from .check import guest_files
 from .progress import step
 
 SINGLE = ("call", "payload", "nodes", "oneway", "floor")
-PARALLEL = ("fanin",)
+PARALLEL = ("fanin", "boot")
 # Only if it is named: it takes some minutes.
 HANDLES = "handles"
 
@@ -47,9 +47,9 @@ def main(options: argparse.Namespace) -> int:
         with step("measuring by the instruction clock"):
             script = instructions(single, options)
             found = measure.run(kernel, files, script, icount=True, timeout=3600, on_line=heartbeat)
-    if "fanin" in chosen:
+    if parallel_chosen := [bench for bench in PARALLEL if bench in chosen]:
         with step("measuring on two CPUs"):
-            script = two_cpus(options)
+            script = two_cpus(parallel_chosen, options)
             parallel = measure.run(kernel, files, script, icount=False, timeout=1800, on_line=heartbeat)
     if HANDLES in chosen:
         both, million = handles.run(kernel, files, options.calls, heartbeat)
@@ -61,6 +61,7 @@ def main(options: argparse.Namespace) -> int:
         show("", figures.floor(found))
     if parallel:
         show(f"Linux {kernel.release}, two CPUs, real time: only the relation counts", figures.beside(parallel, False))
+        show("two CPUs; in public: 3,441 of 4,297 (80 %) in the start of Cuttlefish", figures.boot(parallel))
     if found or parallel:
         keep(kernel, found, parallel, options)
     return 0
@@ -74,17 +75,19 @@ def instructions(benches: list[str], options: argparse.Namespace) -> measure.Scr
         if bench == "floor":
             script.bench("none", "--calls", str(options.calls), "floor")
             continue
-        modes = {"call": ("separate,joined,deferred", "separate,joined")}.get(bench, ("joined", "joined"))
+        modes = {"call": ("separate,joined,deferred", "separate,joined,deferred")}.get(bench, ("joined", "joined"))
         for driver, mode in zip((figures.OURS, figures.THEIRS), modes):
             script.bench(driver, *common, "--server-mode", mode, bench)
     return script
 
 
-def two_cpus(options: argparse.Namespace) -> measure.Script:
+def two_cpus(benches: list[str], options: argparse.Namespace) -> measure.Script:
     """The script for the guest with two CPUs."""
     script = measure.Script()
-    for driver in (figures.OURS, figures.THEIRS):
-        script.bench(driver, "--calls", str(options.calls), "fanin")
+    for bench in benches:
+        modes = "separate,joined,deferred" if bench == "boot" else "joined"
+        for driver in (figures.OURS, figures.THEIRS):
+            script.bench(driver, "--calls", str(options.calls), "--server-mode", modes, bench)
     return script
 
 

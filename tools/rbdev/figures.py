@@ -30,6 +30,8 @@ class Figure:
     server_ioctls: float
     calls_per_second: float
     cpus: int
+    # Of the replies, how many shared their ioctl with the next call.
+    share: float = 0.0
 
     @property
     def key(self) -> str:
@@ -48,7 +50,7 @@ def parse(line: str) -> Figure | None:
         return None
     try:
         record = json.loads(line)
-        return Figure(**{field: record[field] for field in Figure.__dataclass_fields__})
+        return Figure(**{field: record[field] for field in Figure.__dataclass_fields__ if field in record})
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -107,6 +109,15 @@ def beside(figures: list[Figure], instructions: bool) -> list[str]:
         )
     header = ["measurement", f"{unit}/call", "C", "ours to C", "ioctls/call", "C", "calls/s", "C"]
     return table(header, rows)
+
+
+def boot(figures: list[Figure]) -> list[str]:
+    """Which part of the replies shared its ioctl with the next call."""
+    rows = [
+        [f"{figure.driver}, {figure.mode}", number(figure.variant), f"{figure.share:.1%}", f"{figure.server_ioctls:.2f}"]
+        for figure in figures if figure.name == "boot"
+    ]
+    return table(["boot-like workload", "replies", "shared an ioctl", "server ioctls/call"], rows) if rows else []
 
 
 def floor(figures: list[Figure]) -> list[str]:

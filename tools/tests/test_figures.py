@@ -64,6 +64,13 @@ class Tables(unittest.TestCase):
         self.assertIn("eventfd", "\n".join(figures.floor([figure(driver="none", name="eventfd")])))
 
 
+    def test_share_of_replies_is_shown_for_the_boot_alone(self):
+        self.assertEqual(figures.boot([figure()]), [])
+        line = figures.boot([figure(name="boot", mode="deferred", variant=4000, share=0.8564)])[-1]
+        self.assertIn("85.6%", line)
+        self.assertIn("4,000", line)
+
+
 class Compare(unittest.TestCase):
     def test_worse_is_said_and_noise_is_not(self):
         _, worse = figures.compare([figure(mean=28400.0)], [figure()])

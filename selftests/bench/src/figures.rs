@@ -69,6 +69,8 @@ pub struct Line<'a> {
     calls_per_second: f64,
     /// CPUs of the machine.
     cpus: usize,
+    /// Of the replies, how many shared their ioctl with the next call.
+    share: f64,
 }
 
 /// ioctls for one call, on both sides.
@@ -109,12 +111,19 @@ impl<'a> Line<'a> {
             server_ioctls: round(ioctls.server, 1000.0),
             calls_per_second: round(1e9 / mean.max(1.0), 10.0),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            share: 0.0,
         }
     }
 
     /// Replaces the throughput of one caller by that of all of them.
     pub fn throughput(mut self, calls: u64, time: Duration) -> Self {
         self.calls_per_second = round(calls as f64 / time.as_secs_f64(), 10.0);
+        self
+    }
+
+    /// Adds how many replies of all shared their ioctl with the next call.
+    pub fn shared(mut self, shared: u64, replies: u64) -> Self {
+        self.share = round(shared as f64 / replies.max(1) as f64, 10000.0);
         self
     }
 

@@ -2,6 +2,7 @@
 //! Benchmarks of a Binder device: one line of JSON for each figure.
 #![deny(unsafe_code)]
 
+mod boot;
 mod calls;
 mod client;
 mod fanin;
@@ -54,6 +55,7 @@ fn run(options: &Options, bench: Bench) -> Result<()> {
             Bench::Call => calls::call(options, mode)?,
             Bench::Payload => calls::payload(options, mode)?,
             Bench::Nodes => calls::nodes(options, mode)?,
+            Bench::Boot => boot::boot(options, mode)?,
             Bench::Fanin => fanin::fanin(options, mode)?,
             Bench::Oneway => calls::oneway(options, mode)?,
             Bench::Floor | Bench::Handles => {}

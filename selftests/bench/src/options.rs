@@ -62,6 +62,8 @@ pub enum Bench {
     Nodes,
     /// What very many handles cost: to get, to change, to release.
     Handles,
+    /// Services and clients as while a system starts: bursts, pauses, calls of all kinds.
+    Boot,
     /// Many clients, one server with several threads.
     Fanin,
     /// Bursts of oneway calls until the last was received.

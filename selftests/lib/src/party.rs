@@ -2,7 +2,7 @@
 //! A party: an open device, a handler, and the threads that serve.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,6 +29,28 @@ pub enum ReplyMode {
     Deferred,
 }
 
+/// What became of the replies that the threads of a party have sent.
+#[derive(Debug, Default)]
+pub struct ReplyCount {
+    replies: AtomicU64,
+    shared: AtomicU64,
+}
+
+impl ReplyCount {
+    /// An ioctl has sent `replies`, and has received a call or not.
+    pub(crate) fn add(&self, replies: u32, has_call: bool) {
+        self.replies.fetch_add(replies.into(), Ordering::Relaxed);
+        if has_call {
+            self.shared.fetch_add(replies.into(), Ordering::Relaxed);
+        }
+    }
+
+    /// How many were sent, and how many of them in an ioctl that also received the next call.
+    pub fn get(&self) -> (u64, u64) {
+        (self.replies.load(Ordering::Relaxed), self.shared.load(Ordering::Relaxed))
+    }
+}
+
 type Worker = JoinHandle<Result<(), Error>>;
 
 /// One party of a conversation: what the driver calls a process.
@@ -40,6 +62,7 @@ pub struct Party {
     nodes: Mutex<Nodes>,
     workers: Mutex<Vec<Worker>>,
     stopped: AtomicBool,
+    replies: ReplyCount,
 }
 
 impl Party {
@@ -58,6 +81,7 @@ impl Party {
             nodes: Mutex::default(),
             workers: Mutex::default(),
             stopped: AtomicBool::new(false),
+            replies: ReplyCount::default(),
         })
     }
 
@@ -79,6 +103,11 @@ impl Party {
     /// How replies are sent.
     pub fn reply_mode(&self) -> ReplyMode {
         self.reply_mode
+    }
+
+    /// What became of the replies so far.
+    pub fn replies(&self) -> &ReplyCount {
+        &self.replies
     }
 
     /// What was told about references to own nodes.

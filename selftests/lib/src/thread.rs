@@ -225,8 +225,12 @@ impl BinderThread {
         let mut write = std::mem::take(&mut self.pending);
         write.raw(commands.as_bytes());
         let mut room = std::mem::take(&mut self.room);
+        let before = self.inbox.len();
         let result = self.exchange_all(write.as_bytes(), &mut room, read);
         self.room = room;
+        let mut new = self.inbox.iter().skip(before);
+        let has_call = new.any(|entry| matches!(entry, Return::Transaction(_)));
+        self.party.replies().add(self.pending_replies(), has_call);
         self.replies_open += self.pending_replies();
         self.kept.clear();
         write.clear();
