@@ -77,6 +77,7 @@ pub(crate) struct NotUsed;
 /// # Invariants
 ///
 /// * `used` is the number of ids in use.
+/// * `top` is one above the highest id in use, or 0.
 /// * While the tree has no block, `inline` says which of the first 64 ids are used;
 ///   otherwise `inline` is zero and the tree says it.
 ///
@@ -86,6 +87,7 @@ pub(crate) struct NotUsed;
 pub(crate) struct IdPool {
     inline: u64,
     used: u32,
+    top: u32,
     tree: Tree,
 }
 
@@ -107,6 +109,7 @@ impl IdPool {
         Self {
             inline: 0,
             used: 0,
+            top: 0,
             tree: Tree::new(),
         }
     }
@@ -194,6 +197,7 @@ impl IdPool {
             return Err(ReserveError::Used);
         }
         self.used += 1;
+        self.top = self.top.max(id + 1);
         Ok(())
     }
 
@@ -217,16 +221,25 @@ impl IdPool {
             return Err(NotUsed);
         }
         self.used -= 1;
+        if id + 1 == self.top {
+            self.top = self.top_below(id);
+        }
         Ok(())
     }
 
-    /// The highest id in use.
+    /// The highest id in use. One load.
     #[inline]
     pub(crate) fn highest(&self) -> Option<u32> {
-        if self.tree.is_empty() {
-            self.inline.checked_ilog2()
-        } else {
-            self.tree.highest()
+        self.top.checked_sub(1)
+    }
+
+    /// What `top` is if no id from `id` on is in use. Most times the next lower one is in the
+    /// same word.
+    fn top_below(&self, id: u32) -> u32 {
+        let lower = self.word(id) & !(u64::MAX << (id % 64));
+        match lower.checked_ilog2() {
+            Some(bit) => id / 64 * 64 + bit + 1,
+            None => self.tree.highest().map_or(0, |id| id + 1),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::{
 pub(crate) mod death;
 pub(crate) mod freeze;
 pub(crate) mod frozen_notice;
+pub(crate) mod holders;
 pub(crate) mod obituary;
 pub(crate) mod oneway;
 #[allow(dead_code)]
@@ -33,6 +34,7 @@ pub(crate) mod show;
 
 use self::{
     death::Registrations,
+    holders::Holders,
     oneway::OnewayQueue,
     refcount::{Actions, Claims, Refcount},
 };
@@ -72,6 +74,7 @@ pub(crate) struct State {
     weak: usize,
     told: Refcount,
     deaths: Registrations,
+    holders: Holders,
     pub(crate) oneway: OnewayQueue,
 }
 
@@ -105,6 +108,7 @@ impl Node {
                     weak: 0,
                     told: Refcount::new(),
                     deaths: Registrations::new(),
+                    holders: Holders::new(),
                     oneway: OnewayQueue::new(),
                 },
             ),

@@ -3,15 +3,11 @@
 //! The handles of a process: small numbers that stand for nodes of others.
 //!
 //! Handle to node is the path of every call and takes constant time. Node to handle,
-//! which only new references need, goes through a tree. Both and the pool of free
-//! numbers change together under one lock, and what can be allocated is allocated
-//! before.
+//! which only new references need, goes through the tree of those who hold the node, see
+//! [`crate::node::holders`]. Both and the pool of free numbers change together under one
+//! lock, and what can be allocated is allocated before.
 
-use kernel::{
-    prelude::*,
-    rbtree::{RBTree, RBTreeNode, RBTreeNodeReservation},
-    sync::Arc,
-};
+use kernel::{prelude::*, sync::Arc};
 
 use super::Process;
 use crate::{
@@ -21,7 +17,12 @@ use crate::{
     grow::{give_back, retry, Attempt, Request},
     id_pool::{self, Keep},
     id_table::{Agreement, IdTable, Lack},
-    node::{death::Death, freeze::Freeze, Node, NodeClaim},
+    node::{
+        death::Death,
+        freeze::Freeze,
+        holders::{HolderEntry, HolderRoom},
+        Node, NodeClaim,
+    },
     slot_table::{self, Slots},
     stats::CountedHandle,
 };
@@ -37,10 +38,9 @@ const CHUNK: usize = 64;
 ///
 /// # Invariants
 ///
-/// `by_node` leads from the node of each entry to its number.
+/// The node of each entry knows its number.
 pub(crate) struct HandleTable {
     entries: IdTable<Handle, CHUNK>,
-    by_node: RBTree<usize, u32>,
     dead: bool,
 }
 
@@ -77,7 +77,7 @@ impl Drop for Handle {
 #[derive(Default)]
 struct Removed {
     handle: Option<Handle>,
-    _by_node: Option<RBTreeNode<usize, u32>>,
+    _holder: Option<HolderEntry>,
     /// The table was in disorder.
     is_retired: bool,
 }
@@ -97,7 +97,7 @@ enum Got {
 
 struct NewEntry {
     weak_claim: NodeClaim,
-    by_node: RBTreeNodeReservation<usize, u32>,
+    holder: HolderRoom,
 }
 
 impl Request for Need {
@@ -106,8 +106,7 @@ impl Request for Need {
     fn allocate(self) -> core::result::Result<Got, crate::shim::AllocError> {
         Ok(match self {
             Need::Entry(node) => Got::Entry(NewEntry {
-                by_node: RBTreeNodeReservation::new(GFP_KERNEL)
-                    .map_err(|_| crate::shim::AllocError)?,
+                holder: HolderRoom::new(GFP_KERNEL).map_err(|_| crate::shim::AllocError)?,
                 weak_claim: node.claim(Strength::Weak, None),
             }),
             Need::Ids(request) => Got::Ids(request.allocate()?),
@@ -120,17 +119,12 @@ impl HandleTable {
     pub(super) fn new() -> Self {
         Self {
             entries: IdTable::new(),
-            by_node: RBTree::new(),
             dead: false,
         }
     }
 
     pub(super) fn get(&mut self, handle: u32) -> Option<&mut Handle> {
         self.entries.get_mut(handle)
-    }
-
-    fn of_node(&self, node: &Arc<Node>) -> Option<u32> {
-        self.by_node.get(&key(node)).copied()
     }
 
     /// Adds a count to an existing handle. Gives the claim back if it is not needed.
@@ -163,16 +157,17 @@ impl HandleTable {
     /// if the handle has no use for it.
     fn occupy(
         &mut self,
+        process: &Process,
         id: u32,
         new: NewEntry,
         claim: NodeClaim,
         strength: Strength,
     ) -> Option<NodeClaim> {
-        let key = key(claim.node());
         let (strong, weak, strong_claim, surplus) = match strength {
             Strength::Strong => (1, 0, Some(claim), None),
             Strength::Weak => (0, 1, None, Some(claim)),
         };
+        new.weak_claim.node().add_holder(process, new.holder, id);
         let handle = Handle {
             strong,
             weak,
@@ -184,12 +179,11 @@ impl HandleTable {
         };
         // The number is free and has its slot: it was just found, under this lock.
         let _ = self.entries.set(id, handle);
-        self.by_node.insert(new.by_node.into_node(key, id));
         surplus
     }
 
     /// Removes the handle if it has no counts left.
-    fn remove_if_unused(&mut self, handle: u32) -> Removed {
+    fn remove_if_unused(&mut self, process: &Process, handle: u32) -> Removed {
         let is_used = |entry: &Handle| entry.strong != 0 || entry.weak != 0;
         if self.entries.get(handle).is_none_or(is_used) {
             return Removed::default();
@@ -197,17 +191,13 @@ impl HandleTable {
         let Some(removed) = self.entries.remove(handle) else {
             return Removed::default();
         };
-        let node = key(removed.value.weak_claim.node());
+        let holder = removed.value.weak_claim.node().remove_holder(process);
         Removed {
             handle: Some(removed.value),
-            _by_node: self.by_node.remove_node(&node),
+            _holder: holder,
             is_retired: removed.agreement == Agreement::Retired,
         }
     }
-}
-
-fn key(node: &Arc<Node>) -> usize {
-    Arc::as_ptr(node) as usize
 }
 
 /// References of others' nodes, as they come in and go.
@@ -237,7 +227,7 @@ impl Process {
             if let Some(got) = memory.take() {
                 *memory = table.install(got, &mut new);
             }
-            let existing = table.of_node(&node);
+            let existing = node.handle_of(self);
             if let (Some(handle), Some(claim)) = (existing, claim.take_if(|_| existing.is_some())) {
                 surplus = table.add_count(handle, claim, strength);
                 return Attempt::Done(Ok(handle));
@@ -256,7 +246,7 @@ impl Process {
                 }
             };
             if let (Some(new), Some(claim)) = (new.take(), claim.take()) {
-                surplus = table.occupy(id, new, claim, strength);
+                surplus = table.occupy(self, id, new, claim, strength);
             }
             Attempt::Done(Ok(id))
         })
@@ -359,7 +349,7 @@ impl Process {
             }
             Strength::Weak => entry.weak = entry.weak.checked_sub(1)?,
         }
-        let removed = table.remove_if_unused(handle);
+        let removed = table.remove_if_unused(self, handle);
         Some((claim, removed))
     }
 
@@ -381,20 +371,18 @@ impl Process {
 
     /// Drops all handles, at the end of the process.
     pub(super) fn end_handles(&self) {
-        let by_node = {
-            let mut table = self.handles.lock();
-            table.dead = true;
-            core::mem::replace(&mut table.by_node, RBTree::new())
-        };
-        drop(by_node);
+        self.handles.lock().dead = true;
         while let Some(handle) = self.pop_handle() {
             drop(handle);
         }
     }
 
-    fn pop_handle(&self) -> Option<Option<Handle>> {
+    fn pop_handle(&self) -> Option<(Option<Handle>, Option<HolderEntry>)> {
         let mut table = self.handles.lock();
-        table.entries.pop_highest()
+        let handle = table.entries.pop_highest()?;
+        let node = handle.as_ref().map(|handle| handle.weak_claim.node());
+        let holder = node.and_then(|node| node.remove_holder(self));
+        Some((handle, holder))
     }
 }
 

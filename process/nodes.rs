@@ -2,7 +2,11 @@
 
 //! The objects that a process offers.
 
-use kernel::{prelude::*, rbtree::RBTreeNode, sync::Arc};
+use kernel::{
+    prelude::*,
+    rbtree::{Entry, RBTreeNode, RBTreeNodeReservation},
+    sync::Arc,
+};
 
 use super::{Process, Sched, Wakeup};
 use crate::{
@@ -24,6 +28,9 @@ pub(crate) struct NodeName {
 
 /// A node that is not in the table yet, with what its place in the table needs.
 type NewNode = RBTreeNode<u64, Arc<Node>>;
+
+/// Room in the table for a node.
+type NodeRoom = RBTreeNodeReservation<u64, Arc<Node>>;
 
 impl Process {
     /// Claims a node of this process, which is made if it is not there.
@@ -47,8 +54,8 @@ impl Process {
             Some(found) => found,
             None => {
                 let node = Node::new(self, name.ptr, name.cookie, name.flags)?;
-                let new = RBTreeNode::new(name.ptr, node, GFP_KERNEL)?;
-                self.claim_new(new, name, strength, via)?
+                let room = RBTreeNodeReservation::new(GFP_KERNEL)?;
+                self.claim_new(node, room, name, strength, via)?
             }
         };
         wakeup.wake(self);
@@ -57,23 +64,31 @@ impl Process {
 
     fn claim_new(
         &self,
-        new: NewNode,
+        new: Arc<Node>,
+        room: NodeRoom,
         name: NodeName,
         strength: Strength,
         via: Option<&Thread>,
     ) -> Result<(NodeClaim, Wakeup)> {
         // Declared before the guard, so that it is dropped after it.
-        let unused;
+        let _unused;
         let mut sched = self.sched.lock();
-        // Another thread may have made it meanwhile.
-        if let Some(found) = claim_existing(&mut sched, name, strength, via)? {
-            unused = new;
-            drop(sched);
-            drop(unused);
-            return Ok(found);
-        }
-        sched.nodes.insert(new);
-        claim_existing(&mut sched, name, strength, via)?.ok_or(EINVAL)
+        let node = match sched.nodes.entry(name.ptr) {
+            Entry::Vacant(place) => {
+                place.insert(new.clone(), room);
+                new
+            }
+            // Another thread has made it meanwhile.
+            Entry::Occupied(known) => {
+                let known = known.get().clone();
+                _unused = (new, room);
+                if known.cookie != name.cookie {
+                    return Err(EINVAL);
+                }
+                known
+            }
+        };
+        Ok(node.claim_locked(&mut sched, strength, via))
     }
 
     /// Claims the node that becomes the object behind handle 0. Its user space is not
