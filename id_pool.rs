@@ -11,7 +11,8 @@
 //! |--------------------------------------------------------|--------------------------|
 //! | [`IdPool::find`], [`IdPool::alloc`]                    | O(log64 capacity)        |
 //! | [`IdPool::reserve`], [`IdPool::release`]               | O(log64 capacity)        |
-//! | [`IdPool::highest`], [`IdPool::next_used`]             | O(log64 capacity)        |
+//! | [`IdPool::next_used`]                                  | O(log64 capacity)        |
+//! | [`IdPool::highest`]                                    | one load                 |
 //! | [`IdPool::install`], [`IdPool::shrink`]                | O(log64 capacity)        |
 //! | [`IdPool::len`], [`IdPool::capacity`], [`IdPool::contains`] | O(1)                |
 //!

@@ -27,6 +27,8 @@ OUR_MODULE = "/rust_binder.ko"
 C_MODULE = "/binder_linux.ko"
 # Seconds for the machine to be gone after the script's last line.
 POWER_OFF = 60
+# How often a guest is booted whose kernel crashes before the script begins.
+BOOTS = 3
 
 
 @dataclasses.dataclass
@@ -153,19 +155,19 @@ def run(
     line of output as it comes.
 
     A kernel that crashes before the script begins, which happens now and then
-    when the host is very busy, has run nothing of ours: it is said, and the
-    guest is booted once more.
+    because the emulator runs instructions that were just replaced, has run nothing of
+    ours: it is said, and the guest is booted again, up to BOOTS times in all.
     """
     packages.ensure(Cache(), packages.GUEST_ONLY)
-    for again in (False, True):
+    for boot in range(1, BOOTS + 1):
         begun = time.monotonic()
         reader = _Reader(on_line)
         klog = _boot(kernel, files, script, reader, begun + timeout, (icount, smp, memory, append))
         seconds = time.monotonic() - begun
-        if reader.started or again or seconds >= timeout:
+        if reader.started or boot == BOOTS or seconds >= timeout:
             break
         panic = next((line for line in klog if "Kernel panic" in line), "it said nothing")
-        progress.say(f"the kernel crashed before the script began, booting it once more: {panic}")
+        progress.say(f"the kernel crashed before the script began, booting it again: {panic}")
     return Outcome(reader.status, reader.lines, klog, seconds)
 
 

@@ -32,19 +32,19 @@ const UNSTEADY: usize = 3;
 const REPEATS: usize = 2;
 /// The returns that sessions must reach, or they are not what they should be.
 const RETURNS: [&str; 14] = [
-    "BR_TRANSACTION",
-    "BR_REPLY",
-    "BR_TRANSACTION_COMPLETE",
+    "BR_ACQUIRE",
+    "BR_CLEAR_DEATH_NOTIFICATION_DONE",
+    "BR_DEAD_BINDER",
     "BR_DEAD_REPLY",
+    "BR_DECREFS",
     "BR_FAILED_REPLY",
     "BR_INCREFS",
-    "BR_ACQUIRE",
-    "BR_RELEASE",
-    "BR_DECREFS",
-    "BR_SPAWN_LOOPER",
-    "BR_DEAD_BINDER",
-    "BR_CLEAR_DEATH_NOTIFICATION_DONE",
     "BR_ONEWAY_SPAM_SUSPECT",
+    "BR_RELEASE",
+    "BR_REPLY",
+    "BR_SPAWN_LOOPER",
+    "BR_TRANSACTION",
+    "BR_TRANSACTION_COMPLETE",
     "file:",
 ];
 

@@ -82,11 +82,13 @@ fn every_reply_mode_answers(env: &Env) -> Result<(), Failure> {
 
 /// Replies are deferred unless they hold something, and none is sent alone.
 fn replies_that_hold_nothing_are_deferred(env: &Env) -> Result<(), Failure> {
-    let service = |_: &mut BinderThread, request: &Received| {
+    // Open until the reply is sent, which is after the service has returned it.
+    let null = File::open("/dev/null")?;
+    let service = move |_: &mut BinderThread, request: &Received| {
         let mut parcel = Parcel::from_bytes([0; 8]);
         match request.incoming().code {
             1 => {}
-            2 => drop(File::open("/dev/null").map(|file| parcel.fd(&file).objects())),
+            2 => drop(parcel.fd(&null).objects()),
             _ => drop(parcel.binder(0x1000, 1).objects()),
         }
         Answer::Reply(parcel)
