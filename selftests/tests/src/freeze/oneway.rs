@@ -115,7 +115,13 @@ fn manager_that_takes_files(env: &Env) -> Result<Peer, Failure> {
     let target = Peer::spawn(|channel| {
         let device = Device::open(&path)?;
         let flags = FLAT_BINDER_FLAG_ACCEPTS_FDS;
-        device.set_context_mgr_ext(&FlatObject { flags, ..Default::default() })?;
+        let object = FlatObject { flags, ..Default::default() };
+        let start = std::time::Instant::now();
+        // The C driver lets the manager of the case before go some time after its close.
+        while let Err(errno) = device.set_context_mgr_ext(&object) {
+            check!(start.elapsed() < limits::wait(), "to become the manager: {errno}");
+            std::thread::yield_now();
+        }
         channel.signal()?;
         channel.wait()
     })?;

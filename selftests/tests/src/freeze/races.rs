@@ -81,6 +81,8 @@ pub fn two_who_freeze_agree(env: &Env) -> Result<(), Failure> {
 
 pub fn last_state_is_told_whatever_comes_before(env: &Env) -> Result<(), Failure> {
     let (target, session) = super::notify::watched(env)?;
+    let flags = nix::fcntl::OFlag::O_RDWR | nix::fcntl::OFlag::O_NONBLOCK;
+    nix::fcntl::fcntl(&**session.device(), nix::fcntl::FcntlArg::F_SETFL(flags))?;
     let device = env.open()?;
     let pid = target.pid();
     for round in 0..20 {
@@ -97,7 +99,12 @@ pub fn last_state_is_told_whatever_comes_before(env: &Env) -> Result<(), Failure
             if !session.readable(Duration::from_millis(1))? {
                 continue;
             }
-            for entry in session.write_read(&Commands::new(), 4096).ok()? {
+            // What made it readable is gone if the state has changed back meanwhile.
+            let outcome = session.write_read(&Commands::new(), 4096);
+            if outcome.result == Err(Errno::EAGAIN) {
+                continue;
+            }
+            for entry in outcome.ok()? {
                 if let Return::FrozenBinder(info) = entry {
                     check!(told != Some(info.is_frozen), "no state twice in a row");
                     told = Some(info.is_frozen);
