@@ -128,27 +128,33 @@ impl HandleTable {
     }
 
     /// Adds a count to an existing handle. Gives the claim back if it is not needed.
+    ///
+    /// # Errors
+    ///
+    /// The claim, if the handle is not there or stands for another node: the table and the
+    /// holders of the node are in disorder.
     fn add_count(
         &mut self,
         handle: u32,
         claim: NodeClaim,
         strength: Strength,
-    ) -> Option<NodeClaim> {
-        let Some(entry) = self.get(handle) else {
-            return Some(claim);
+    ) -> Result<Option<NodeClaim>, NodeClaim> {
+        let stands_for = |entry: &&mut Handle| Arc::ptr_eq(entry.weak_claim.node(), claim.node());
+        let Some(entry) = self.get(handle).filter(stands_for) else {
+            return Err(claim);
         };
         match strength {
             Strength::Weak => {
                 entry.weak = entry.weak.saturating_add(1);
-                Some(claim)
+                Ok(Some(claim))
             }
             Strength::Strong => {
                 entry.strong = entry.strong.saturating_add(1);
                 if entry.strong_claim.is_some() {
-                    return Some(claim);
+                    return Ok(Some(claim));
                 }
                 entry.strong_claim = Some(claim);
-                None
+                Ok(None)
             }
         }
     }
@@ -207,7 +213,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, or `ESRCH` if the process is dead.
+    /// `ENOMEM`, `ESRCH` if the process is dead, or `EINVAL` if the table is in disorder.
     pub(crate) fn add_handle(&self, claim: NodeClaim, strength: Strength) -> Result<u32> {
         let node = claim.node().clone();
         let lowest = if self.context.is_manager_node(&node) {
@@ -218,7 +224,7 @@ impl Process {
         let mut claim = Some(claim);
         let mut new = None;
         // Filled under the lock, dropped after it.
-        let (mut surplus, mut stray) = (None, None);
+        let (mut surplus, mut stray, mut lost) = (None, None, None);
         let handle = retry(|memory| {
             let mut table = self.handles.lock();
             if table.dead {
@@ -229,8 +235,17 @@ impl Process {
             }
             let existing = node.handle_of(self);
             if let (Some(handle), Some(claim)) = (existing, claim.take_if(|_| existing.is_some())) {
-                surplus = table.add_count(handle, claim, strength);
-                return Attempt::Done(Ok(handle));
+                return Attempt::Done(match table.add_count(handle, claim, strength) {
+                    Ok(unneeded) => {
+                        surplus = unneeded;
+                        Ok(handle)
+                    }
+                    Err(claim) => {
+                        surplus = Some(claim);
+                        lost = node.remove_holder(self);
+                        Err(EINVAL)
+                    }
+                });
             }
             if new.is_none() {
                 return Attempt::Grow(Need::Entry(node.clone()));
@@ -241,7 +256,8 @@ impl Process {
                 Err(Lack::Slots(request)) => return Attempt::Grow(Need::Slots(request)),
                 Err(Lack::Full) => return Attempt::Done(Err(ENOMEM)),
                 Err(Lack::Retired(handle)) => {
-                    stray = Some(handle);
+                    let holder = handle.weak_claim.node().remove_holder(self);
+                    stray = Some((handle, holder));
                     return Attempt::Done(Err(EINVAL));
                 }
             };
@@ -253,6 +269,9 @@ impl Process {
         .map_err(|_| ENOMEM)?;
         if stray.is_some() {
             debug::warn_once!("a handle was in use that the table of numbers did not know");
+        }
+        if lost.is_some() {
+            debug::warn_once!("a node knew a handle that the table had not, or had for another");
         }
         handle
     }

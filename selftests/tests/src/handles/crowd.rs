@@ -87,6 +87,18 @@ fn start(
     Ok(running)
 }
 
+/// Lets many processes send to `client` at the same moment. Their nodes have the same names
+/// and are different ones.
+fn start_processes(stage: &Stage, client: &Session) -> Result<Vec<Running>, Failure> {
+    let mut inboxes = Vec::new();
+    for _ in 0..SENDERS {
+        let sender = stage.actor()?;
+        let inbox = stage.introduce(client, &sender, INBOX)?;
+        inboxes.push((sender, inbox));
+    }
+    start(inboxes, |_| (1..CALLS * NODES + 1).map(|n| Node::new(n * 16, n)).collect())
+}
+
 fn finish(running: Vec<Running>) -> Result<(), Failure> {
     for (_worker, result) in running {
         result.wait()??;
@@ -97,15 +109,7 @@ fn finish(running: Vec<Running>) -> Result<(), Failure> {
 pub fn eight_processes_add_at_once_without_gaps(env: &Env) -> Result<(), Failure> {
     let stage = Stage::new(env)?;
     let client = stage.actor()?;
-    let mut inboxes = Vec::new();
-    for _ in 0..SENDERS {
-        let sender = stage.actor()?;
-        let inbox = stage.introduce(&client, &sender, INBOX)?;
-        inboxes.push((sender, inbox));
-    }
-    // The same names: they are nodes of different processes.
-    let running =
-        start(inboxes, |_| (1..CALLS * NODES + 1).map(|n| Node::new(n * 16, n)).collect())?;
+    let running = start_processes(&stage, &client)?;
     let seen: Vec<u32> = receive(&client, SENDERS * CALLS)?.into_iter().flatten().collect();
     finish(running)?;
     let all = (SENDERS * CALLS * NODES) as u32;
@@ -123,7 +127,7 @@ pub fn eight_threads_send_the_same_nodes_and_each_has_one_number(env: &Env) -> R
     for _ in 0..SENDERS {
         inboxes.push((Session::primed(owner.device())?, inbox));
     }
-    // Each begins elsewhere, so that each node is new from several sides at once.
+    // In two orders, so that a node is new to several threads at once, and known to others.
     let all = CALLS * NODES;
     let nodes = |thread: u64| {
         let numbers = (0..all).map(|n| (n + thread % 2 * NODES) % all + 1);
@@ -145,14 +149,7 @@ pub fn eight_threads_send_the_same_nodes_and_each_has_one_number(env: &Env) -> R
 pub fn numbers_are_added_and_dropped_at_once(env: &Env) -> Result<(), Failure> {
     let stage = Stage::new(env)?;
     let client = stage.actor()?;
-    let mut inboxes = Vec::new();
-    for _ in 0..SENDERS {
-        let sender = stage.actor()?;
-        let inbox = stage.introduce(&client, &sender, INBOX)?;
-        inboxes.push((sender, inbox));
-    }
-    let running =
-        start(inboxes, |_| (1..CALLS * NODES + 1).map(|n| Node::new(n * 16, n)).collect())?;
+    let running = start_processes(&stage, &client)?;
     // Each call is let go as soon as the next one is there, in one write.
     let mut last: Vec<u32> = Vec::new();
     for _ in 0..SENDERS * CALLS {
