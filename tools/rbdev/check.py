@@ -33,7 +33,7 @@ DRIVERS = {"ours": ("rust", "rbinder"), "C": ("c", "cbinder")}
 KUNIT = "kunit"
 SESSIONS = "sessions"
 # Steps of random sessions, and as many seconds as no person waits.
-STEPS_OF_SESSIONS = 8_000
+STEPS_OF_SESSIONS = 10_000
 ENDLESS = 10_000_000
 # Programs for a guest with one processor: they switch events of the kernel on, for which it
 # patches its code, and the emulator may run on with the old one on another processor.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::outcome::{Item, Outcome};
 use crate::rules::{Effect, Rules};
-use crate::script::{Action, Actor, Command, Script, Step};
+use crate::script::{Action, Actor, Command, Count, Node, Script, Step};
 use crate::view::View;
 use crate::world::Trace;
 
@@ -25,6 +25,7 @@ pub struct Mismatch {
     /// * `hasty`: a new thread, or one that a flush has told to return;
     /// * `contended`: another thread of its process waits or acts at the same time;
     /// * `deferring`: it has answered with `TF_DEFER_COMPLETE` and not read since;
+    /// * `unconfirmed`: its process has been told of a reference and not confirmed it;
     /// * `exited`: a thread of its process has left the driver;
     /// * `orphaned`: somebody ended who served a call and waited for another;
     /// * `small`: it reads into less than one return may need;
@@ -58,6 +59,8 @@ pub enum Verdict {
 pub struct Comparison {
     hasty: Vec<Vec<bool>>,
     exited: Vec<bool>,
+    /// News of references that a process has been told and has not confirmed.
+    unconfirmed: Vec<Vec<(Count, Node)>>,
     view: View,
     orphaned: bool,
     deferring: Vec<Vec<bool>>,
@@ -72,6 +75,7 @@ impl Comparison {
         Comparison {
             hasty: vec![vec![true; script.threads]; script.processes],
             exited: vec![false; script.processes],
+            unconfirmed: vec![vec![]; script.processes],
             view: View::new(script),
             orphaned: false,
             deferring: vec![vec![false; script.threads]; script.processes],
@@ -174,6 +178,9 @@ impl Comparison {
         if self.early.get(&actor).is_some_and(|debt| !debt.is_empty()) {
             all.push("ahead");
         }
+        if !self.unconfirmed[actor.process].is_empty() {
+            all.push("unconfirmed");
+        }
         if self.exited[actor.process] {
             all.push("exited");
         }
@@ -223,6 +230,7 @@ impl Comparison {
         for (actor, _) in &c.woken {
             self.waiting[actor.process][actor.thread] = false;
         }
+        self.learn_news(step, c);
         let complete =
             |outcome: &Outcome| outcome.items.contains(&Item::Plain("BR_TRANSACTION_COMPLETE"));
         for (actor, outcome) in c.woken.iter().chain([&(step.actor, c.outcome.clone())]) {
@@ -246,6 +254,7 @@ impl Comparison {
             Action::Close | Action::Kill => {
                 self.waiting[process].fill(false);
                 self.deferring[process].fill(false);
+                self.unconfirmed[process].clear();
                 self.early.retain(|actor, _| actor.process != process);
                 self.late.retain(|actor, _| actor.process != process);
             }
@@ -254,6 +263,24 @@ impl Comparison {
                 self.late.remove(&step.actor);
             }
             _ => {}
+        }
+    }
+}
+
+impl Comparison {
+    /// Follows what is told of references and confirmed. A write that was not taken as a
+    /// whole may have confirmed nothing.
+    fn learn_news(&mut self, step: &Step, c: &Trace) {
+        let news = &mut self.unconfirmed[step.actor.process];
+        if let (Action::Do(commands, _), true) = (&step.action, c.outcome.is_whole()) {
+            for command in commands {
+                if let Command::Done(count, node) = command {
+                    news.retain(|entry| entry != &(*count, *node));
+                }
+            }
+        }
+        for (actor, outcome) in c.woken.iter().chain([&(step.actor, c.outcome.clone())]) {
+            self.unconfirmed[actor.process].extend(outcome.items.iter().filter_map(Item::news));
         }
     }
 }

@@ -16,6 +16,9 @@ use crate::actor::{Body, Report, FILES};
 use crate::build::node_number;
 use crate::script::{Count, Node, Object};
 
+/// Begins the note of a write that was not taken as a whole.
+const CONSUMED: &str = "consumed=";
+
 /// An object in a delivered buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
@@ -79,6 +82,23 @@ impl Outcome {
     pub fn word(word: &str) -> Self {
         Outcome { status: word.to_string(), items: Vec::new(), notes: Vec::new() }
     }
+
+    /// Whether all commands of the step were taken.
+    pub fn is_whole(&self) -> bool {
+        !self.notes.iter().any(|note| note.starts_with(CONSUMED))
+    }
+}
+
+impl Item {
+    /// What its receiver has to confirm: that a reference was made to a node.
+    pub fn news(&self) -> Option<(Count, Node)> {
+        match self {
+            Item::Count(count @ (Count::Increfs | Count::Acquire), name) => {
+                Some((*count, Node { number: name.parse().ok()?, wrong: false }))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Names for what a driver numbers.
@@ -125,7 +145,7 @@ impl Names {
         }
         let (given, consumed) = report.write;
         if consumed != given {
-            outcome.notes.push(format!("consumed={consumed}/{given}"));
+            outcome.notes.push(format!("{CONSUMED}{consumed}/{given}"));
         }
         outcome
     }

@@ -9,7 +9,7 @@ macro_rules! scripts {
 }
 
 /// Name and text of each.
-pub const SCRIPTS: [(&str, &str); 27] = scripts![
+pub const SCRIPTS: [(&str, &str); 30] = scripts![
     "bad_pointer",
     "call_over_an_unread_reply",
     "completion_and_news",
@@ -34,6 +34,9 @@ pub const SCRIPTS: [(&str, &str); 27] = scripts![
     "node_goes_with_its_last_reference",
     "oneway_spam",
     "order_of_news",
+    "order_of_news_and_completions",
+    "poll_for_news_half_confirmed",
+    "poll_for_news_that_is_gone",
     "poll_for_nothing",
     "small_room",
     "told_at_once_of_a_death",

@@ -50,7 +50,7 @@ const RETURNS: [&str; 14] = [
 #[derive(Args)]
 pub struct Options {
     /// Steps to compare; 0 means without end.
-    #[arg(long, default_value_t = 8_000)]
+    #[arg(long, default_value_t = 10_000)]
     steps: usize,
     /// The seed of the first session; the next ones follow. Without it, all
     /// steps are of fixed seeds, unless they have no end.

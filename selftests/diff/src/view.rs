@@ -178,11 +178,7 @@ impl Process {
             Item::Plain("BR_DEAD_REPLY" | "BR_FAILED_REPLY" | "BR_FROZEN_REPLY") => {
                 self.ended(thread);
             }
-            Item::Count(count @ (Count::Increfs | Count::Acquire), name) => {
-                if let Ok(number) = name.parse() {
-                    self.news.push((*count, Node { number, wrong: false }));
-                }
-            }
+            Item::Count(..) => self.news.extend(item.news()),
             Item::Dead(cookie) => self.dead.push(*cookie),
             _ => {}
         }
