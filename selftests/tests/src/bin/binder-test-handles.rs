@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     ktap::main(&cases![
         many::numbers_are_dense_over_all_steps_of_the_pool,
         many::lowest_number_first_in_any_order_of_release,
+        many::nodes_that_were_let_go_come_back_under_other_numbers,
         many::weak_handles_grow_and_go_like_strong_ones,
         many::room_is_given_back_on_release_and_taken_again,
         many::every_handle_leads_to_its_own_node,

@@ -95,6 +95,20 @@ pub fn lowest_number_first_in_any_order_of_release(env: &Env) -> Result<(), Fail
     Ok(())
 }
 
+pub fn nodes_that_were_let_go_come_back_under_other_numbers(env: &Env) -> Result<(), Failure> {
+    const HELD: u64 = 150;
+    let stage = Stage::new(env)?;
+    let duo = Duo::new(&stage)?;
+    let handles = hand_over(&duo, 1..HELD + 1, Strength::Strong)?;
+    drop_all(&duo, &shuffled(handles, 1), Strength::Strong)?;
+    // The other half first.
+    let half = HELD / 2;
+    let mut again = hand_over(&duo, half + 1..HELD + 1, Strength::Strong)?;
+    again.extend(hand_over(&duo, 1..half + 1, Strength::Strong)?);
+    check_eq!(again, (1..).take(HELD as usize).collect::<Vec<u32>>());
+    round_trip(&duo.client, 1, &duo.owner)
+}
+
 pub fn weak_handles_grow_and_go_like_strong_ones(env: &Env) -> Result<(), Failure> {
     const HELD: u64 = 300;
     let stage = Stage::new(env)?;
