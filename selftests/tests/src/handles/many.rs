@@ -99,6 +99,10 @@ pub fn nodes_that_were_let_go_come_back_under_other_numbers(env: &Env) -> Result
     const HELD: u64 = 150;
     let stage = Stage::new(env)?;
     let duo = Duo::new(&stage)?;
+    // Held by the broker, too: otherwise they would end with their handles.
+    for number in 1..HELD + 1 {
+        stage.publish(&duo.owner, node(number), Strength::Strong)?;
+    }
     let handles = hand_over(&duo, 1..HELD + 1, Strength::Strong)?;
     drop_all(&duo, &shuffled(handles, 1), Strength::Strong)?;
     // The other half first.
